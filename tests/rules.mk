@@ -1,0 +1,34 @@
+# tests: build rules
+
+# unit: every tests/unit/test_*.c is one program, linked with the core as user
+# space compiles it and with the shim's pure parts.  Each is run under ASan and
+# UBSan: SAN= turns them off.
+SAN       ?= -fsanitize=address,undefined -fno-sanitize-recover=undefined
+UNIT_CF    = $(UCFLAGS) $(SAN) -fno-omit-frame-pointer -I$(CURDIR)/kmod -I$(CURDIR)/preload
+CORE_LIB  := $(BUILD)/core/libkrcore-core.a
+CORE_OBJS := $(patsubst kmod/core/%.c,$(BUILD)/core/%.o,$(wildcard kmod/core/*.c))
+PURE_OBJS := $(BUILD)/tests/pure/policy.o $(BUILD)/tests/pure/line.o
+UNIT_BINS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
+
+$(BUILD)/core/%.o: kmod/core/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(UNIT_CF) -MMD -MP -c -o $@ $<
+
+$(CORE_LIB): $(CORE_OBJS)
+	@mkdir -p $(@D)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/tests/pure/%.o: preload/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(UNIT_CF) -MMD -MP -c -o $@ $<
+
+$(BUILD)/tests/unit/test_%: tests/unit/test_%.c $(CORE_LIB) $(PURE_OBJS)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(UNIT_CF) -MMD -MP -o $@ $< $(PURE_OBJS) $(CORE_LIB) -lcriterion
+
+.SECONDARY: $(CORE_OBJS) $(PURE_OBJS)
+
+unit: $(UNIT_BINS)
+	$(Q)tests/summary.sh run $(BUILD)/tests/unit $(UNIT_BINS)
+
+-include $(CORE_OBJS:.o=.d) $(PURE_OBJS:.o=.d) $(UNIT_BINS:=.d)
