@@ -15,23 +15,25 @@ limit=${SUMMARY_TIMEOUT:-120}
 # count FILE...: prints the failures and the last line
 count()
 {
-	[ $# -gt 0 ] || set -- /dev/null
+	[ $# -gt 0 ] || { echo '0 passed, 0 failed, 0 skipped'; return; }
 	awk '
-	function end_file() {
-		if (file != "" && seen == 0) {
+	BEGIN { for (i = 1; i < ARGC; i++) silent[ARGV[i]] = 1 }
+	/^ok / && /# *SKIP/ { skipped++; delete silent[FILENAME]; next }
+	/^ok / { passed++; delete silent[FILENAME]; next }
+	/^not ok / {
+		failed++
+		delete silent[FILENAME]
+		printf "%s: %s\n", FILENAME, $0
+		next
+	}
+	/^1\.\.0/ { delete silent[FILENAME] }
+	END {
+		for (file in silent) {
 			printf "%s: no results\n", file
 			failed++
 		}
-		seen = 0
-	}
-	FNR == 1 { end_file(); file = FILENAME }
-	/^ok / && /# *SKIP/ { skipped++; seen++; next }
-	/^ok / { passed++; seen++; next }
-	/^not ok / { failed++; seen++; printf "%s: %s\n", FILENAME, $0; next }
-	/^1\.\.0/ { seen++ }
-	END {
-		end_file()
-		printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped
+		printf "%d passed, %d failed, %d skipped\n",
+			passed, failed, skipped
 		exit failed > 0
 	}' "$@"
 }
