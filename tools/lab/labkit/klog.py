@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+"""What in a kernel's log fails a run."""
+
+import re
+
+COMPLAINT = re.compile("|".join([
+    r"\bBUG\b", r"\bWARNING\b", r"\bKASAN\b", r"\bKCSAN\b", r"\bUBSAN\b",
+    r"\bOops\b", r"general protection", r"Kernel panic",
+    r"[Uu]nable to handle", r"lockdep", r"possible .*locking dependency",
+    r"possible recursive locking", r"inconsistent lock state",
+    r"suspicious RCU usage", r"INFO: task .* blocked for",
+    r"blocked for more than", r"soft lockup", r"hard LOCKUP",
+    r"rcu.*(stall|starved)", r"list_(add|del) corruption",
+    r"scheduling while atomic", r"sleeping function called",
+    r"refcount_t:", r"unreferenced object", r"bad page state",
+]), re.IGNORECASE)
+NEVER = re.compile(r"Command line:|debug: ")
+START = "lab: log checked from here"
+MAX_SHOWN = 60
+TRACE_LINES = 25
+
+
+def complaints(text):
+    """The lines of a kernel log that fail a run, each with the lines after
+    it, because a complaint is followed by its trace."""
+    _, mark, checked = text.partition(START)
+    lines = (checked if mark else text).splitlines()
+    shown, until = [], -1
+    for at, line in enumerate(lines):
+        if COMPLAINT.search(line) and not NEVER.search(line):
+            until = at + TRACE_LINES
+        if at <= until:
+            shown.append(line)
+        if "end trace" in line and at > 0:
+            until = at
+    return shown[:MAX_SHOWN]
