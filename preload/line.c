@@ -6,6 +6,7 @@
  */
 #include "line.h"
 
+#include <errno.h>
 #include <string.h>
 
 /**
@@ -42,4 +43,41 @@ void kr_line_add_number(struct kr_line *line, unsigned int number)
 		number /= 10;
 	} while (number);
 	kr_line_add(line, first);
+}
+
+/**
+ * kr_line_add_errno() - append the name of an error
+ * @line: the line
+ * @error: errno value; one that socket() does not return shows as a number
+ *
+ * The C library's own names are too new for the programs that we may meet.
+ *
+ * Context: any, a signal handler included.
+ */
+void kr_line_add_errno(struct kr_line *line, int error)
+{
+	static const struct {
+		int error;
+		char name[16];
+	} names[] = {
+		{ EACCES, "EACCES" },
+		{ EAFNOSUPPORT, "EAFNOSUPPORT" },
+		{ EINVAL, "EINVAL" },
+		{ EMFILE, "EMFILE" },
+		{ ENFILE, "ENFILE" },
+		{ ENOBUFS, "ENOBUFS" },
+		{ ENOMEM, "ENOMEM" },
+		{ EPERM, "EPERM" },
+		{ EPROTONOSUPPORT, "EPROTONOSUPPORT" },
+		{ ESOCKTNOSUPPORT, "ESOCKTNOSUPPORT" },
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (names[i].error == error) {
+			kr_line_add(line, names[i].name);
+			return;
+		}
+	}
+	kr_line_add(line, "errno ");
+	kr_line_add_number(line, (unsigned int)error);
 }

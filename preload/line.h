@@ -18,5 +18,6 @@ struct kr_line {
 
 void kr_line_add(struct kr_line *line, const char *text);
 void kr_line_add_number(struct kr_line *line, unsigned int number);
+void kr_line_add_errno(struct kr_line *line, int error);
 
 #endif /* KRCORE_LINE_H */

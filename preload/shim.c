@@ -31,7 +31,6 @@
 #include <netinet/in.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -48,6 +47,14 @@ static atomic_bool is_ready;
  */
 static atomic_bool is_absent[2];
 
+/* The C library's fstat() is a new symbol in glibc 2.33: an older one, which a
+ * program may bring along, could not load us.
+ */
+static int read_stderr(struct stat *st)
+{
+	return (int)syscall(SYS_fstat, STDERR_FILENO, st);
+}
+
 static struct kr_policy policy_read(void)
 {
 	struct kr_policy policy;
@@ -63,7 +70,7 @@ __attribute__((constructor)) static void shim_init(void)
 	int saved = errno;
 
 	the_policy = policy_read();
-	if (the_policy.verbose && fstat(STDERR_FILENO, &the_stderr) < 0)
+	if (the_policy.verbose && read_stderr(&the_stderr) < 0)
 		the_policy.verbose = false;
 	/* Pairs with the load in policy_get(). */
 	atomic_store_explicit(&is_ready, true, memory_order_release);
@@ -102,7 +109,7 @@ static bool is_stderr_ours(void)
 {
 	struct stat now;
 
-	return fstat(STDERR_FILENO, &now) == 0 &&
+	return read_stderr(&now) == 0 &&
 	       now.st_dev == the_stderr.st_dev &&
 	       now.st_ino == the_stderr.st_ino;
 }
@@ -125,7 +132,7 @@ static void tell(int family, int answer, const char *outcome, int cause)
 	if (answer < 0)
 		cause = -answer;
 	if (cause) {
-		kr_line_add(&line, strerrorname_np(cause) ?: "errno unknown");
+		kr_line_add_errno(&line, cause);
 		if (answer >= 0)
 			kr_line_add(&line, ")");
 	}

@@ -6,6 +6,7 @@
 
 #include <criterion/criterion.h>
 
+#include <errno.h>
 #include <limits.h>
 #include <string.h>
 
@@ -47,4 +48,17 @@ Test(line, add_number__decimal)
 	kr_line_add_number(&line, UINT_MAX);
 
 	cr_expect(is_text(&line, "0 1024 4294967295"));
+}
+
+Test(line, add_errno__name_or_number)
+{
+	struct kr_line line = { 0 };
+
+	kr_line_add_errno(&line, EMFILE);
+	kr_line_add(&line, " ");
+	kr_line_add_errno(&line, EPROTONOSUPPORT);
+	kr_line_add(&line, " ");
+	kr_line_add_errno(&line, 4321);
+
+	cr_expect(is_text(&line, "EMFILE EPROTONOSUPPORT errno 4321"));
 }
