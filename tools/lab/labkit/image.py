@@ -176,6 +176,10 @@ def hub():
     with _cache_lock():
         if (not program.exists()
                 or program.stat().st_mtime < source.stat().st_mtime):
-            subprocess.run([os.environ.get("CC", "gcc"), "-O2", "-Wall",
-                            "-Wextra", "-o", program, source], check=True)
+            done = subprocess.run([os.environ.get("CC", "gcc"), "-O2", "-Wall",
+                                   "-Wextra", "-o", program, source],
+                                  check=False)
+            if done.returncode != 0:
+                raise LabError("cannot build the hub: apt-get install gcc "
+                               "libc6-dev")
     return program
