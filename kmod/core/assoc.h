@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * The protocol engine: our state with one remote host.  A packet goes in with
+ * kr_assoc_input(), packets come out of kr_assoc_output(), time passes with
+ * kr_assoc_timeout(); everything else is told through struct kr_ops.
+ *
+ * All calls on one association are serialised by its owner (in the kernel by a
+ * lock).  Time is monotonic, in ns, never 0.
+ */
+#ifndef KRCORE_CORE_ASSOC_H
+#define KRCORE_CORE_ASSOC_H
+
+#include "channel.h"
+#include "table.h"
+#include "vqp.h"
+
+/* What happened to the path or the association. */
+enum kr_path_event {
+	KR_PATH_EV_READY,		/* proven in both directions */
+	KR_PATH_EV_FAILED,		/* PATH_REQ was not answered */
+	KR_PATH_EV_SILENT,		/* unanswered timeouts: ask who is there */
+	KR_PATH_EV_GONE,		/* the peer does not know us any more */
+};
+
+/* How core talks to its owner; called with the association serialised. */
+struct kr_ops {
+	/*
+	 * A CONNECT for a listener: 0 and an initialised VQP in *out, which the
+	 * owner holds until "released"; -EAGAIN: as if it never came (a full
+	 * backlog); or a positive enum kr_reject.
+	 */
+	int (*incoming)(struct kr_assoc *a, const struct kr_connect *c,
+			struct kr_vqp **out);
+	void (*event)(struct kr_vqp *v, u32 events);
+	void (*released)(struct kr_vqp *v);
+	/* Call kr_vqp_timeout() at @when (or soon after). */
+	void (*arm)(struct kr_vqp *v, u64 when);
+	void (*path_event)(struct kr_assoc *a, enum kr_path_event event);
+	/* A PATH_REQ inside the association: make the address usable, then kr_assoc_path_req(). */
+	void (*path_req)(struct kr_assoc *a, const struct kr_path_msg *pm);
+};
+
+enum { KR_REPLIES_MAX = 64 };
+
+/* An answer to a message that belongs to no VQP here. */
+struct kr_reply {
+	u8 type;
+	u32 code;
+	u64 dst;
+	u64 src;
+};
+
+struct kr_assoc_stats {
+	u64 tx_packets, tx_bytes, rx_packets, rx_bytes;
+	u64 rx_malformed;		/* broke the format or the protocol */
+	u64 rx_refused;			/* not accepted: no room or memory */
+	u64 rx_unknown;			/* for a VQP that is not here */
+	u64 replies_dropped;
+};
+
+struct kr_assoc {
+	/* fixed */
+	const struct kr_ops *ops;
+	void *owner;
+	u64 local_id;
+	u8 local_instance[16];
+	u8 peer_instance[16];
+
+	u64 remote_id;			/* 0: not known yet */
+	bool is_ended;			/* nothing goes in or out any more */
+	enum kr_path_state path;
+	struct kr_end local;		/* our end of the path */
+	struct kr_end remote;
+	u64 token;
+	u32 mtu;			/* bytes of a packet */
+	u32 path_tries;
+	u64 path_ns;			/* next PATH_REQ, 0: none */
+	bool is_path_rep_due;
+	bool is_ping_due;
+	bool is_silent_told;
+	u64 heard_ns;			/* last packet of the peer */
+	u64 now;			/* of the call we are in */
+	struct kr_channel ch;
+	struct kr_table table;
+	u32 nr_vqps;
+	u32 nr_tombs;
+	struct list_head vqps;
+	struct list_head control;
+	struct list_head data;
+	struct list_head news;
+	struct list_head tombs;
+	struct list_head tomb_control;
+	struct list_head unconfirmed[KR_PENDING_BUCKETS];
+	struct kr_reply replies[KR_REPLIES_MAX];
+	u32 reply_first;
+	u32 nr_replies;
+	struct kr_assoc_stats stats;
+};
+
+enum kr_slot_kind {
+	KR_SLOT_VQP,
+	KR_SLOT_TOMB,
+};
+
+void kr_assoc_init(struct kr_assoc *a, const struct kr_ops *ops, void *owner,
+		   u64 local_id, const u8 local_instance[16],
+		   const u8 peer_instance[16], u64 now);
+/* After kr_assoc_end() and an empty kr_assoc_abort_some(). */
+void kr_assoc_clean(struct kr_assoc *a);
+
+/* Starts proving a path between two ends; @token from the hello answer. */
+void kr_assoc_path_start(struct kr_assoc *a, const struct kr_end *local,
+			 const struct kr_end *remote, u64 token, u64 now);
+/*
+ * A PATH_REQ whose address is usable now.  0: answered; -EEXIST: the peer
+ * claims another association, ours is asked for a sign of life first.
+ */
+int kr_assoc_path_req(struct kr_assoc *a, const struct kr_end *local,
+		      const struct kr_path_msg *pm, u64 now);
+/* A PATH_REP that came without a tag of ours is checked as strictly. */
+void kr_assoc_path_rep(struct kr_assoc *a, const struct kr_path_msg *pm, u64 now);
+/* The path cannot be used any more (device gone); connections wait. */
+void kr_assoc_path_lost(struct kr_assoc *a, u64 now);
+/* Ask the peer for a sign of life now. */
+void kr_assoc_ping(struct kr_assoc *a);
+
+/* A packet with our tag: @h as decoded from it, @body its h->body_len bytes. */
+void kr_assoc_input(struct kr_assoc *a, const struct kr_hdr *h, const u8 *body,
+		    u64 now);
+/*
+ * The next packet to send, at most @size bytes into @p; 0: nothing now.
+ * @is_data: DATA may be included (else only control).
+ */
+u32 kr_assoc_output(struct kr_assoc *a, u8 *p, u32 size, bool is_data, u64 now);
+bool kr_assoc_has_output(const struct kr_assoc *a, u64 now);
+
+/* When kr_assoc_timeout() wants to be called, ~0: never. */
+u64 kr_assoc_deadline(const struct kr_assoc *a);
+void kr_assoc_timeout(struct kr_assoc *a, u64 now);
+
+/* Nothing goes in or out any more; VQPs end by kr_assoc_abort_some(). */
+void kr_assoc_end(struct kr_assoc *a);
+/* Ends up to KR_ABORT_BATCH VQPs with @err; true while there are more. */
+bool kr_assoc_abort_some(struct kr_assoc *a, int err, u64 now);
+
+/* Inside core. */
+struct kr_vqp *kr_assoc_find_unconfirmed(struct kr_assoc *a, u64 peer_id);
+struct list_head *kr_assoc_bucket(struct kr_assoc *a, u64 peer_id);
+void kr_assoc_reply(struct kr_assoc *a, u8 type, u64 dst, u64 src, u32 code);
+void kr_assoc_sent(void *ctx, const struct kr_sent_msg *m, bool is_lost);
+void kr_tomb_send(struct kr_assoc *a, struct kr_tomb *t);
+void kr_tomb_settle(struct kr_assoc *a, struct kr_tomb *t);
+void kr_tomb_free(struct kr_assoc *a, struct kr_tomb *t);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* User-space stand-ins for the few kernel facilities core uses: see env.h. */
+#ifndef KRCORE_CORE_ENV_USER_H
+#define KRCORE_CORE_ENV_USER_H
+
+#include <assert.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int64_t s64;
+typedef int32_t s32;
+
+#define KR_ASSERT(cond) assert(cond)
+
+#define min(a, b) ((a) < (b) ? (a) : (b))
+#define max(a, b) ((a) > (b) ? (a) : (b))
+#define min_t(t, a, b) ((t)(a) < (t)(b) ? (t)(a) : (t)(b))
+#define max_t(t, a, b) ((t)(a) > (t)(b) ? (t)(a) : (t)(b))
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define BIT(n) (1UL << (n))
+#define container_of(ptr, type, member) \
+	((type *)((char *)(ptr) - offsetof(type, member)))
+
+static inline u64 get_unaligned_be(const void *p, int nr)
+{
+	const u8 *b = p;
+	u64 v = 0;
+	int i;
+
+	for (i = 0; i < nr; i++)
+		v = v << 8 | b[i];
+	return v;
+}
+
+static inline void put_unaligned_be(u64 v, void *p, int nr)
+{
+	u8 *b = p;
+
+	while (nr--) {
+		b[nr] = (u8)v;
+		v >>= 8;
+	}
+}
+
+#define get_unaligned_be16(p) ((u16)get_unaligned_be(p, 2))
+#define get_unaligned_be32(p) ((u32)get_unaligned_be(p, 4))
+#define get_unaligned_be64(p) get_unaligned_be(p, 8)
+#define put_unaligned_be16(v, p) put_unaligned_be(v, p, 2)
+#define put_unaligned_be32(v, p) put_unaligned_be(v, p, 4)
+#define put_unaligned_be64(v, p) put_unaligned_be(v, p, 8)
+
+struct list_head {
+	struct list_head *next, *prev;
+};
+
+static inline void INIT_LIST_HEAD(struct list_head *l)
+{
+	l->next = l;
+	l->prev = l;
+}
+
+static inline bool list_empty(const struct list_head *l)
+{
+	return l->next == l;
+}
+
+static inline void list_add_tail(struct list_head *n, struct list_head *l)
+{
+	n->prev = l->prev;
+	n->next = l;
+	l->prev->next = n;
+	l->prev = n;
+}
+
+static inline void list_del_init(struct list_head *n)
+{
+	n->prev->next = n->next;
+	n->next->prev = n->prev;
+	INIT_LIST_HEAD(n);
+}
+
+#define list_first_entry(l, type, member) \
+	container_of((l)->next, type, member)
+#define list_for_each_entry(pos, head, member) \
+	for (pos = container_of((head)->next, __typeof__(*pos), member); \
+	     &pos->member != (head); \
+	     pos = container_of(pos->member.next, __typeof__(*pos), member))
+#define list_for_each_entry_safe(pos, n, head, member) \
+	for (pos = container_of((head)->next, __typeof__(*pos), member), \
+	     n = container_of(pos->member.next, __typeof__(*pos), member); \
+	     &pos->member != (head); \
+	     pos = n, n = container_of(n->member.next, __typeof__(*n), member))
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* Every bound of the protocol engine, on one page. */
+#ifndef KRCORE_CORE_LIMITS_H
+#define KRCORE_CORE_LIMITS_H
+
+#define KR_USEC 1000ull
+#define KR_MSEC 1000000ull
+#define KR_SEC 1000000000ull
+
+enum kr_limits {
+	/* packets */
+	KR_PKT_MAX = 4096,		/* bytes, the largest RDMA path MTU */
+	KR_PKT_MIN = 1024,		/* smallest path MTU we run over */
+	KR_PKT_MSGS_MAX = 8,		/* tracked messages in one packet */
+	KR_SENT_RING = 256,		/* packet numbers in doubt, power of 2 */
+	KR_SACK_BITS = 128,		/* packets an acknowledgement covers */
+	KR_CWND_INIT = 16,		/* packets */
+	KR_CWND_MIN = 4,
+	KR_CWND_MAX = 120,		/* below KR_SACK_BITS */
+	KR_ACK_EVERY = 8,		/* numbered packets per acknowledgement */
+	KR_REORDER_MIN = 3,		/* packets, grows when proven wrong */
+	KR_REORDER_MAX = 64,
+
+	/* streams */
+	KR_LOST_RANGES = 8,		/* then neighbours are merged */
+	KR_OOO_RANGES = 32,		/* then a message is not accepted */
+	KR_BUF_BYTES_MAX = 4 << 20,	/* one direction of one VQP */
+
+	/* VQPs */
+	KR_SLOT_BITS = 24,
+	KR_PENDING_BUCKETS = 64,	/* unconfirmed server VQPs, by peer id */
+	KR_TOMBS_MAX = 16384,		/* finished VQPs still answered for */
+	KR_ABORT_BATCH = 64,		/* VQPs ended per lock hold */
+
+	/* paths */
+	KR_PATH_TRIES = 6,
+	KR_PTO_SILENT = 4,		/* unanswered timeouts: the path is silent */
+};
+
+#define KR_ACK_DELAY_NS (1 * KR_MSEC)
+#define KR_RTT_INIT_NS (10 * KR_MSEC)
+#define KR_GRANULARITY_NS (1 * KR_MSEC)
+#define KR_PTO_MAX_NS (1 * KR_SEC)
+#define KR_PATH_RETRY_NS (10 * KR_MSEC)
+#define KR_PROBE_MIN_NS (5 * KR_MSEC)
+#define KR_PROBE_MAX_NS (30 * KR_SEC)
+#define KR_KEEPALIVE_NS (10 * KR_SEC)
+#define KR_CONNECT_RETRY_NS (8 * KR_MSEC)
+#define KR_CORK_NS (200 * KR_MSEC)
+
+#endif

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The next packet for the peer.  Messages are built from the state of the
+ * moment, in this order: answers to strays, last words of the dead, control of
+ * VQPs, DATA round robin, and what was accepted and not told yet.  Control does
+ * not wait for the congestion window.
+ */
+#include "assoc.h"
+
+/* A packet under construction. */
+struct packet {
+	u8 *at;
+	u8 *end;
+	struct kr_sent *rec;		/* NULL: no record can be had */
+	bool is_numbered;
+};
+
+static u32 room(const struct packet *pk)
+{
+	return pk->end - pk->at;
+}
+
+/* May another tracked message with @body bytes go in? */
+static bool fits(const struct packet *pk, u32 body, bool is_tracked)
+{
+	if (room(pk) < KR_MSG_HDR_LEN + body)
+		return false;
+	return !is_tracked || (pk->rec && pk->rec->nr_msgs < KR_PKT_MSGS_MAX);
+}
+
+static void track(struct packet *pk, u64 vqp, u8 type, u8 flags, u64 pos, u16 len)
+{
+	struct kr_sent_msg *m = &pk->rec->msgs[pk->rec->nr_msgs++];
+
+	m->vqp = vqp;
+	m->type = type;
+	m->flags = flags;
+	m->pos = pos;
+	m->len = len;
+	pk->is_numbered = true;
+}
+
+static void put_replies(struct kr_assoc *a, struct packet *pk)
+{
+	struct kr_msg m = { 0 };
+	struct kr_reply *r;
+
+	while (a->nr_replies && fits(pk, KR_CODE_LEN, false)) {
+		r = &a->replies[a->reply_first];
+		m.type = r->type;
+		m.dst = r->dst;
+		m.src = r->src;
+		m.len = 0;
+		if (r->type == KR_MSG_CANCEL)
+			pk->at += kr_wire_put_msg(pk->at, &m);
+		else
+			pk->at += kr_wire_put_code(pk->at, &m, r->code);
+		a->reply_first = (a->reply_first + 1) % KR_REPLIES_MAX;
+		a->nr_replies--;
+	}
+}
+
+static void put_tombs(struct kr_assoc *a, struct packet *pk)
+{
+	struct kr_msg m = { 0 };
+	struct kr_tomb *t;
+
+	while (!list_empty(&a->tomb_control) && fits(pk, KR_CLOSED_LEN, true)) {
+		t = list_first_entry(&a->tomb_control, struct kr_tomb, control);
+		list_del_init(&t->control);
+		m.dst = t->peer_id;
+		m.src = t->id;
+		if (t->code) {
+			m.type = KR_MSG_RST;
+			pk->at += kr_wire_put_code(pk->at, &m, t->code);
+		} else {
+			m.type = KR_MSG_CLOSED;
+			pk->at += kr_wire_put_u64(pk->at, &m, t->accepted);
+		}
+		track(pk, t->id, m.type, 0, 0, 0);
+	}
+}
+
+static void put_window(struct kr_vqp *v, struct packet *pk, u8 flags, bool is_tracked)
+{
+	struct kr_msg m = { .dst = v->peer_id, .src = v->id, .flags = flags };
+
+	pk->at += kr_wire_put_window(pk->at, &m, kr_rx_accepted(&v->rx),
+				     kr_rx_edge(&v->rx));
+	kr_rx_tell(&v->rx);
+	list_del_init(&v->news);
+	if (is_tracked)
+		track(pk, v->id, KR_MSG_WINDOW, flags, 0, 0);
+}
+
+static void put_connect(struct kr_vqp *v, struct packet *pk)
+{
+	struct kr_msg m = { .src = v->id };
+	struct kr_connect c = {
+		.cookie = v->cookie,
+		.edge = kr_rx_edge(&v->rx),
+		.kind = v->kind,
+		.tuple = v->tuple,
+	};
+
+	pk->at += kr_wire_put_connect(pk->at, &m, &c);
+	track(pk, v->id, KR_MSG_CONNECT, 0, 0, 0);
+}
+
+static void put_accept(struct kr_vqp *v, struct packet *pk)
+{
+	struct kr_msg m = { .type = KR_MSG_ACCEPT, .dst = v->peer_id, .src = v->id };
+
+	pk->at += kr_wire_put_u64(pk->at, &m, kr_rx_edge(&v->rx));
+	track(pk, v->id, KR_MSG_ACCEPT, 0, 0, 0);
+}
+
+/* False: the packet is full. */
+static bool put_control(struct kr_vqp *v, struct packet *pk)
+{
+	if (!fits(pk, KR_CONNECT_LEN, true))
+		return false;
+	if (v->pending & KR_SEND_CONNECT)
+		put_connect(v, pk);
+	else if (v->pending & KR_SEND_ACCEPT)
+		put_accept(v, pk);
+	else if (v->pending && v->state == KR_VQP_OPEN)
+		put_window(v, pk, v->pending & KR_SEND_PROBE ? KR_MF_PROBE : 0, true);
+	v->pending = 0;
+	list_del_init(&v->control);
+	return true;
+}
+
+static void put_data(struct kr_vqp *v, struct packet *pk)
+{
+	u32 max_len = room(pk) - KR_MSG_HDR_LEN - KR_DATA_LEN;
+	struct kr_msg m = { .dst = v->peer_id, .src = v->id };
+	struct kr_data d = { 0 };
+	struct kr_tx_piece piece;
+
+	if (!kr_tx_take(&v->tx, max_len, v->cork, &piece))
+		return;
+	kr_buf_read(&v->tx.buf, piece.pos,
+		    pk->at + KR_MSG_HDR_LEN + KR_DATA_LEN, piece.len);
+	d.pos = piece.pos;
+	d.len = piece.len;
+	d.accepted = kr_rx_accepted(&v->rx);
+	d.edge = kr_rx_edge(&v->rx);
+	m.flags = piece.is_fin ? KR_MF_FIN : 0;
+	pk->at += kr_wire_put_data(pk->at, &m, &d);
+	kr_rx_tell(&v->rx);
+	list_del_init(&v->news);
+	track(pk, v->id, KR_MSG_DATA, m.flags, piece.pos, piece.len);
+}
+
+enum { DATA_ROOM_MIN = KR_DATA_LEN + 64 };
+
+/* DATA of the VQPs in turn; a VQP with more to send goes to the end. */
+static void put_all_data(struct kr_assoc *a, struct packet *pk)
+{
+	struct kr_vqp *v;
+
+	while (!list_empty(&a->data) && fits(pk, DATA_ROOM_MIN, true)) {
+		v = list_first_entry(&a->data, struct kr_vqp, data);
+		list_del_init(&v->data);
+		put_data(v, pk);
+		kr_vqp_pump(v);
+		kr_vqp_tick(v, a->now);
+	}
+}
+
+static void put_news(struct kr_assoc *a, struct packet *pk)
+{
+	while (!list_empty(&a->news) && fits(pk, KR_WINDOW_LEN, false))
+		put_window(list_first_entry(&a->news, struct kr_vqp, news), pk, 0,
+			   false);
+}
+
+static u32 finish(struct kr_assoc *a, u8 *p, struct packet *pk, u64 now)
+{
+	struct kr_hdr h = { .tag = a->remote_id };
+
+	h.body_len = pk->at - p - KR_HDR_LEN;
+	if (pk->is_numbered)
+		h.pn = kr_channel_commit(&a->ch, pk->rec, now);
+	/* The last packet that the window allows asks for its answer. */
+	if (pk->is_numbered && !kr_channel_may_send(&a->ch, false))
+		h.flags = KR_PF_ACK_NOW;
+	kr_channel_put_ack(&a->ch, &h, now);
+	kr_wire_put_hdr(p, &h);
+	a->stats.tx_packets++;
+	a->stats.tx_bytes += h.body_len;
+	return pk->at - p;
+}
+
+/* A packet of its own, outside the numbering: PATH_REQ or PATH_REP. */
+static u32 put_path(struct kr_assoc *a, u8 *p, u8 type)
+{
+	struct kr_msg m = { .type = type };
+	struct kr_path_msg pm = {
+		.assoc = a->local_id,
+		.peer_assoc = a->remote_id,
+		.token = a->token,
+		.end = a->local,
+	};
+	struct kr_hdr h = { .tag = a->remote_id };
+
+	memcpy(pm.instance, a->local_instance, 16);
+	h.body_len = kr_wire_put_path(p + KR_HDR_LEN, &m, &pm);
+	kr_wire_put_hdr(p, &h);
+	a->stats.tx_packets++;
+	return KR_HDR_LEN + h.body_len;
+}
+
+static u32 path_output(struct kr_assoc *a, u8 *p, u64 now)
+{
+	if (a->is_path_rep_due) {
+		a->is_path_rep_due = false;
+		return put_path(a, p, KR_MSG_PATH_REP);
+	}
+	if (a->path == KR_PATH_PROBING && now >= a->path_ns &&
+	    a->path_tries < KR_PATH_TRIES) {
+		a->path_ns = now + (KR_PATH_RETRY_NS << a->path_tries);
+		a->path_tries++;
+		return put_path(a, p, KR_MSG_PATH_REQ);
+	}
+	return 0;
+}
+
+static bool is_ping_needed(const struct kr_assoc *a, const struct packet *pk)
+{
+	return a->is_ping_due ||
+	       (a->ch.probes && a->ch.inflight && !pk->is_numbered);
+}
+
+static void put_ping(struct kr_assoc *a, struct packet *pk)
+{
+	struct kr_msg m = { .type = KR_MSG_PING };
+
+	a->is_ping_due = false;
+	pk->at += kr_wire_put_msg(pk->at, &m);
+	track(pk, 0, KR_MSG_PING, 0, 0, 0);
+}
+
+u32 kr_assoc_output(struct kr_assoc *a, u8 *p, u32 size, bool is_data, u64 now)
+{
+	struct packet pk = { .at = p + KR_HDR_LEN };
+	struct kr_vqp *v;
+	u32 len;
+
+	a->now = now;
+	pk.end = p + min(size, a->mtu);
+	if (a->is_ended)
+		return 0;
+	len = path_output(a, p, now);
+	if (len || a->path != KR_PATH_READY)
+		return len;
+	if (kr_channel_may_send(&a->ch, true))
+		pk.rec = kr_channel_begin(&a->ch);
+	put_replies(a, &pk);
+	put_tombs(a, &pk);
+	while (!list_empty(&a->control)) {
+		v = list_first_entry(&a->control, struct kr_vqp, control);
+		if (!put_control(v, &pk))
+			break;
+	}
+	if (is_data && kr_channel_may_send(&a->ch, false))
+		put_all_data(a, &pk);
+	if (is_ping_needed(a, &pk) && fits(&pk, 0, true))
+		put_ping(a, &pk);
+	if (pk.at == p + KR_HDR_LEN && !kr_channel_is_ack_due(&a->ch, now))
+		return 0;
+	put_news(a, &pk);
+	return finish(a, p, &pk, now);
+}
+
+bool kr_assoc_has_output(const struct kr_assoc *a, u64 now)
+{
+	if (a->is_ended)
+		return false;
+	if (a->is_path_rep_due)
+		return true;
+	if (a->path == KR_PATH_PROBING)
+		return now >= a->path_ns && a->path_tries < KR_PATH_TRIES;
+	if (a->path != KR_PATH_READY)
+		return false;
+	if (a->nr_replies || a->is_ping_due ||
+	    (a->ch.probes && a->ch.inflight) ||
+	    !list_empty(&a->control) || !list_empty(&a->tomb_control) ||
+	    kr_channel_is_ack_due(&a->ch, now))
+		return true;
+	return !list_empty(&a->data) && kr_channel_may_send(&a->ch, false);
+}

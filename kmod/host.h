@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Remote hosts: an association of core with its lock, timer, path (device, AH)
+ * and place in the tables by our association id, by the peer's, by instance.
+ */
+#ifndef KRCORE_HOST_H
+#define KRCORE_HOST_H
+
+#include <linux/hrtimer.h>
+#include <linux/rcupdate.h>
+#include <linux/refcount.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+#include "core/assoc.h"
+#include "dev.h"
+
+/*
+ * A host is held by: the tables until kr_host_end() has finished, each attached
+ * VQP, each peer-cache entry, its timer and works while armed, each caller.
+ */
+struct kr_host {
+	/* fixed */
+	refcount_t ref;
+	struct hlist_node by_id;	/* RCU */
+	struct hlist_node by_instance;	/* hosts_lock */
+	struct list_head node;		/* hosts_lock: all */
+
+	/* protected by lock: everything in core below */
+	spinlock_t lock;
+	struct kr_assoc assoc;
+	struct kr_dev *dev;		/* of the path, with reference */
+	struct kr_ah *ah;		/* of the path */
+	bool is_dirty;			/* on the flush list of this CPU */
+	int end_err;			/* errno for the VQPs when ended */
+
+	struct list_head flush;		/* per-CPU list of the receive batch */
+	struct hrtimer timer;		/* softirq mode */
+	struct work_struct path_work;	/* AH for a PATH_REQ, new path */
+	struct work_struct end_work;
+	struct list_head path_reqs;	/* lock: PATH_REQs waiting for path_work */
+	struct rcu_head rcu;
+
+	/* where hello can ask again (lock) */
+	struct {
+		u64 net_cookie;		/* of kr_net */
+		u8 family;		/* 0: unknown */
+		u8 saddr[16];
+		u8 daddr[16];
+	} hello;
+};
+
+int kr_host_init(void);
+void kr_host_exit(void);
+
+/* Our random 128-bit instance id, drawn at load. */
+extern u8 kr_instance[16];
+
+/* Is this answer's instance us?  Then the peer is this host. */
+bool kr_host_is_self(const u8 instance[16]);
+
+/*
+ * The host with this instance, made when new; a reference is returned, or
+ * NULL without memory.  Context: may sleep.
+ */
+struct kr_host *kr_host_get(const u8 instance[16]);
+void kr_host_put(struct kr_host *host);
+
+/*
+ * Proves a path to the host that gave this hello answer, unless there is one
+ * already.  The end comes as kr_peer_on_path().  Context: may sleep.
+ * Return: 0 started or ready already (*is_ready), or -errno.
+ */
+int kr_host_prove(struct kr_host *host, const struct kr_hello *answer,
+		  u64 net_cookie, bool *is_ready);
+
+/*
+ * Another instance answers where @host was, or it asks for itself with another
+ * one: the old host is gone; its connections are reset at once.
+ */
+void kr_host_gone(struct kr_host *host, int err);
+
+/* The token that a PATH_REQ must carry: proof that our answer was received. */
+u64 kr_host_token(const u8 instance[16]);
+
+/* Called by dev.c. */
+/* A packet of @len bytes.  Context: softirq, in a batch that ends with flush. */
+void kr_host_receive(struct kr_dev *dev, const u8 *packet, u32 len);
+/* The batch is over: send what it caused.  Context: softirq. */
+void kr_host_flush(void);
+/* Send slots are free again.  Context: softirq. */
+void kr_host_tx_ready(struct kr_dev *dev);
+/* A device came, or its end changed (QP rebuilt, GID): look for paths.  May sleep. */
+void kr_host_dev_changed(void);
+/* The device must not be used any more; all references dropped on return. May sleep. */
+void kr_host_dev_gone(struct kr_dev *dev);
+
+/* Runs core's output and rearms the timer; drops the lock that the caller took. */
+void kr_host_lock(struct kr_host *host);
+void kr_host_unlock(struct kr_host *host);
+
+#endif

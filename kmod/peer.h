@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Who is at an address: the hello (one UDP question, one answer, in the
+ * socket's own network namespace) and the cache of what was learnt, keyed by
+ * (namespace, source, destination), bounded, with one question at a time per key.
+ *
+ *   ASKING   question sent, grace time running
+ *   PROVING  answered; the path over RDMA is being proven
+ *   READY    host and cookie are valid: CONNECT may be sent
+ *   NO       use TCP; reason and until when
+ */
+#ifndef KRCORE_PEER_H
+#define KRCORE_PEER_H
+
+#include <net/net_namespace.h>
+#include "core/wire.h"
+#include "stats.h"
+
+struct kr_host;
+struct kr_peer_waiter;
+
+enum kr_peer_state {
+	KR_PEER_ASKING,
+	KR_PEER_PROVING,
+	KR_PEER_READY,
+	KR_PEER_NO,
+};
+
+/* Someone who waits for an answer; embedded in the socket, on one list at most. */
+struct kr_peer_waiter {
+	struct list_head node;
+	/* Called once, in a worker, with no lock held: look up again. */
+	void (*on_answer)(struct kr_peer_waiter *w);
+};
+
+/* What kr_peer_lookup() found. */
+struct kr_peer_answer {
+	enum kr_peer_state state;
+	struct kr_host *host;		/* READY: with a reference */
+	u64 cookie;			/* READY: of the namespace there */
+	enum kr_reason reason;		/* NO */
+};
+
+int kr_peer_init(void);			/* pernet, hello sockets */
+void kr_peer_exit(void);
+
+/*
+ * What is known about (net, saddr, daddr).  When nothing is, a question is
+ * started and the state is ASKING.  With @w and a state of ASKING or PROVING the
+ * waiter is queued and will be called.  Addresses as in struct kr_tuple.
+ * @may_wait: false when policy says TCP at once (off-link): then a question is
+ * started in the background and the answer is NO (KR_REASON_ASKING).
+ * Context: may sleep.
+ */
+void kr_peer_lookup(struct net *net, u8 family, const u8 saddr[16],
+		    const u8 daddr[16], bool may_wait, struct kr_peer_waiter *w,
+		    struct kr_peer_answer *answer);
+/* Takes a waiter back; on return on_answer is not running and will not be called. */
+void kr_peer_cancel(struct kr_peer_waiter *w);
+
+/* Path event of a host: entries in PROVING become READY or NO.  Context: may sleep. */
+void kr_peer_on_path(struct kr_host *host, bool is_ready);
+/* The host is gone: entries that name it are forgotten.  Context: may sleep. */
+void kr_peer_forget(struct kr_host *host);
+/* Ask again who is there; a changed instance ends the host.  Context: may sleep. */
+void kr_peer_check(struct kr_host *host);
+
+/* CONNECTs to (daddr, dport) were rejected: seconds of TCP for that port. */
+void kr_peer_note_reject(struct net *net, u8 family, const u8 daddr[16], u16 dport);
+bool kr_peer_is_rejected(struct net *net, u8 family, const u8 daddr[16], u16 dport);
+
+/* Our namespace with this cookie, with a reference, or NULL.  Context: any. */
+struct net *kr_peer_net_get(u64 cookie);
+u64 kr_peer_net_cookie(struct net *net);
+
+/* Is the module's port rejected, are grace and prefixes as set: module parameters in peer.c */
+extern unsigned int kr_grace_ms;
+
+#endif
