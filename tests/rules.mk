@@ -32,3 +32,17 @@ unit: $(UNIT_BINS)
 	$(Q)tests/summary.sh run $(BUILD)/tests/unit $(UNIT_BINS)
 
 -include $(CORE_OBJS:.o=.d) $(PURE_OBJS:.o=.d) $(UNIT_BINS:=.d)
+
+# vm: socktest, the socket conformance suite, and the lab cases that run it.
+SOCKTEST_OBJS := $(patsubst tests/vm/%.c,$(BUILD)/tests/vm/%.o,$(wildcard tests/vm/*.c))
+
+$(BUILD)/tests/vm/%.o: tests/vm/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(UCFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/tests/vm/socktest: $(SOCKTEST_OBJS)
+	$(Q)$(CC) -o $@ $^ -lpthread
+
+all: $(BUILD)/tests/vm/socktest
+
+-include $(SOCKTEST_OBJS:.o=.d)
