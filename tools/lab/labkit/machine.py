@@ -44,6 +44,7 @@ class Machine:
         self.status = None
         self.failure = None
         self.finished = False
+        self.crashed = False
         self.started_at = None
         self.process = None
         self._line = b""
@@ -65,12 +66,12 @@ class Machine:
 
     def _command(self, boot, link):
         append = (f"console=ttyS0 panic=-1 mitigations=off init_on_alloc=0 "
-                  f"audit=0 apparmor=0 lab.host={self.number} "
+                  f"audit=0 apparmor=0 cryptomgr.notests lab.host={self.number} "
                   + ("loglevel=7" if boot["verbose"] else "quiet"))
         mac = f"52:54:00:4d:00:{self.number:02x}"
         return ([find_qemu(), "-name", f"krcore-lab-{self.name}",
                  "-nodefaults", "-no-user-config", "-display", "none",
-                 "-no-reboot", *processor(),
+                 *processor(),
                  "-m", boot["memory"], "-smp", str(boot["smp"]),
                  "-kernel", str(boot["kernel"].image),
                  "-initrd", str(boot["initramfs"]),
@@ -81,8 +82,7 @@ class Machine:
                 + self._share("root", "/", "readonly=on", "multidevs=remap")
                 + self._share("lab", self.run_dir)
                 + self._share("out", self.out_dir)
-                + ["-device", "virtio-serial-pci",
-                   "-device", "virtio-rng-pci"]
+                + ["-device", "virtio-serial-pci"]
                 + self._channel(1, "control", self._control_far)
                 + self._channel(2, "output", self._output_far)
                 + ["-netdev", "stream,id=net,server=off,addr.type=fd,"
@@ -121,12 +121,24 @@ class Machine:
         for line in lines:
             word, _, rest = line.decode(errors="replace").partition(" ")
             if word == "ready":
-                self.state = "ready"
+                self._on_ready()
             elif word == "fail":
                 self.failure = rest
             elif word == "finished":
                 self.finished = True
         return bool(data)
+
+    def _on_ready(self):
+        """Up for the first time, or again: after lab-reboot to go on with
+        its commands, else because it crashed."""
+        asked = self.run_dir / "reboot" / self.name
+        if self.state == "booting":
+            self.state = "ready"
+        elif asked.exists():
+            asked.unlink()
+            self.send("run")
+        else:
+            self.crashed = True
 
     def on_output(self):
         """Output of the host's commands, and the mark of their end."""
@@ -181,8 +193,8 @@ class Machine:
         return "\n".join(f"    {self.name}| {line}" for line in lines)
 
     def alive(self):
-        """Is the machine still switched on?"""
-        return self.process is not None and self.process.poll() is None
+        """Is the machine still in its first life, or one asked for?"""
+        return not self.crashed and self.process is not None and self.process.poll() is None
 
     def kill(self):
         """Switch the host off, whatever it does."""

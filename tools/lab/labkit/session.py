@@ -2,6 +2,7 @@
 """A lab from switching on to verdict: boots the hosts, runs their commands
 in order, collects the kernel logs and says how it went."""
 
+import os
 import selectors
 import shutil
 import signal
@@ -22,6 +23,18 @@ FINISH_TIMEOUT_S = 20
 AFTER_FAILURE_S = 15
 
 
+def _sweep():
+    """Remove what labs left behind that were killed."""
+    for directory in LAB.glob("run.*"):
+        try:
+            owner = int((directory / "pid").read_text())
+            os.kill(owner, 0)
+        except (ProcessLookupError, NotADirectoryError):
+            shutil.rmtree(directory, ignore_errors=True)
+        except (OSError, ValueError):
+            pass
+
+
 class Session:
     """opts is what cli.py parsed; see there for the meaning of each."""
 
@@ -33,7 +46,9 @@ class Session:
         self.problems = []
         self.exit = 0
         LAB.mkdir(parents=True, exist_ok=True)
+        _sweep()
         self.dir = Path(tempfile.mkdtemp(prefix="run.", dir=LAB))
+        (self.dir / "pid").write_text(str(os.getpid()))
         self.out = Path(opts.out).resolve() if opts.out else self.dir / "out"
         self.out.mkdir(parents=True, exist_ok=True)
 
@@ -95,7 +110,7 @@ class Session:
     def _configure(self, krn):
         opts = self.opts
         module, needs = self._module(krn)
-        for name in ("barrier", "ended", "want", "port"):
+        for name in ("barrier", "ended", "want", "port", "reboot"):
             (self.dir / name).mkdir()
         for number, commands in enumerate(opts.commands, 1):
             path = self.dir / f"h{number}.commands"
@@ -184,7 +199,7 @@ class Session:
             return
 
     def _lost(self):
-        """Machines that went off while they should be up."""
+        """Machines that went off or crashed while they should be up."""
         for m in self.machines:
             if not m.alive() and m.state != "gone":
                 m.state = "gone"
@@ -220,23 +235,24 @@ class Session:
                 break
 
     def _out_of_time(self, active):
-        for m in active:
-            if m.state == "running" and not self.problems:
-                self._problem(EXIT_TIMEOUT, f"{m.name}: commands still "
-                              f"running after {self.opts.timeout:g} s (a "
-                              "server that stays belongs in the background)")
-                m.send("stuck")
-            elif m.state == "running":
-                say(f"{m.name}: commands ended because of the failure above")
-            elif m.state == "ready":
-                say(f"{m.name}: commands not started")
+        running = [m for m in active if m.state == "running"]
+        names = ", ".join(m.name for m in running)
+        if self.problems:
+            say(f"{names}: commands ended because of the failure above")
+            return
+        self._problem(EXIT_TIMEOUT, f"{names}: commands still running after "
+                      f"{self.opts.timeout:g} s (a server that stays belongs "
+                      "in the background)")
+        for m in running:
+            m.send("stuck")
 
     # Verdict
 
     def finish(self):
         """Collect and judge the kernel logs."""
         for m in self.machines:
-            m.send("finish")
+            if m.alive():
+                m.send("finish")
         deadline = time.monotonic() + FINISH_TIMEOUT_S
         while time.monotonic() < deadline and any(
                 m.alive() and not m.finished for m in self.machines):
@@ -250,11 +266,14 @@ class Session:
 
     def _judge(self, machine):
         log = self.out / f"dmesg-{machine.name}.txt"
-        path = log if machine.finished else machine.console
-        found = klog.complaints(path.read_text(errors="replace"))
+        paths = sorted(self.out.glob(f"dmesg-{machine.name}.life*.txt"))
+        paths.append(log if machine.finished else machine.console)
+        found = []
+        for path in paths:
+            found += klog.complaints(path.read_text(errors="replace"))
         if found:
-            self.exit = EXIT_KERNEL_LOG
             self._problem(EXIT_KERNEL_LOG, f"{machine.name}: the kernel "
                           "complained:\n" + "\n".join(
                               f"    {machine.name}| {line}"
                               for line in found))
+            self.exit = EXIT_KERNEL_LOG
