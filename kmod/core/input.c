@@ -189,8 +189,8 @@ static enum verdict on_data(struct kr_assoc *a, const struct kr_msg *m)
 	note_news(a, v);
 	if (kr_rx_accepted(&v->rx) != before)
 		a->ops->event(v, KR_EV_READ);
-	kr_vqp_settle(v, false, a->now);
-	kr_vqp_tick(v, a->now);
+	if (!kr_vqp_settle(v, false, a->now))
+		kr_vqp_tick(v, a->now);
 	return verdict;
 }
 
@@ -209,8 +209,8 @@ static enum verdict on_window(struct kr_assoc *a, const struct kr_msg *m)
 		return violate(a, v);
 	if (m->flags & KR_MF_PROBE)
 		kr_vqp_send(v, KR_SEND_WINDOW);
-	kr_vqp_settle(v, false, a->now);
-	kr_vqp_tick(v, a->now);
+	if (!kr_vqp_settle(v, false, a->now))
+		kr_vqp_tick(v, a->now);
 	return TAKEN;
 }
 
@@ -239,9 +239,10 @@ static enum verdict on_closed(struct kr_assoc *a, const struct kr_msg *m)
 	}
 	if (!v || v->state != KR_VQP_OPEN)
 		return TAKEN;
-	if (!merge(a, v, kr_wire_get_u64(m), 0))
+	/* It says that both FINs were accepted, so we are finished too. */
+	if (!merge(a, v, kr_wire_get_u64(m), 0) ||
+	    !kr_vqp_settle(v, true, a->now))
 		return violate(a, v);
-	kr_vqp_settle(v, true, a->now);
 	return TAKEN;
 }
 

@@ -49,7 +49,9 @@ bool kr_tx_is_sendable(const struct kr_tx *tx, u32 cork)
 		return true;
 	if (tx->is_fin && tx->next + fresh == tx->end)
 		return fresh || is_fin_due(tx);
-	return fresh && fresh >= cork;
+	/* A window smaller than a whole piece must not hold it back. */
+	return fresh && (fresh >= cork ||
+			 (tx->edge < tx->end && !tx->inflight));
 }
 
 bool kr_tx_take(struct kr_tx *tx, u32 room, u32 cork, struct kr_tx_piece *piece)
@@ -153,7 +155,8 @@ static bool rx_store(struct kr_rx *rx, u64 pos, const u8 *bytes, u32 len)
 		bytes += rx->accepted - pos;
 		pos = rx->accepted;
 	}
-	if (!rx->buf.pages && kr_buf_grow(&rx->buf, rx->read, rx->limit))
+	/* As wide as what the peer may send, whatever the limit became since. */
+	if (kr_buf_grow(&rx->buf, rx->read, kr_rx_edge(rx) - rx->read))
 		return false;
 	if (pos > rx->accepted && kr_ranges_is_full_for(&rx->ooo, pos, hi))
 		return false;

@@ -155,13 +155,14 @@ void kr_vqp_abort(struct kr_vqp *v, int err, u32 code, u64 now)
 }
 
 /* Both directions are finished: nothing is left but to say so. */
-void kr_vqp_settle(struct kr_vqp *v, bool is_peer_done, u64 now)
+bool kr_vqp_settle(struct kr_vqp *v, bool is_peer_done, u64 now)
 {
 	if (v->state != KR_VQP_OPEN || !v->tx.is_fin_accepted ||
 	    !kr_rx_is_fin(&v->rx))
-		return;
+		return false;
 	set_state(v, KR_VQP_CLOSED);
 	end(v, bury(v, 0, is_peer_done));
+	return true;
 }
 
 void kr_vqp_refused(struct kr_vqp *v, u32 refusal)

@@ -136,7 +136,8 @@ void kr_vqp_refused(struct kr_vqp *v, u32 refusal);
 void kr_vqp_heard(struct kr_vqp *v, u64 now);
 void kr_vqp_send(struct kr_vqp *v, u32 pending);
 void kr_vqp_pump(struct kr_vqp *v);
-void kr_vqp_settle(struct kr_vqp *v, bool is_peer_done, u64 now);
+/* True when the VQP ended (and may be freed by now). */
+bool kr_vqp_settle(struct kr_vqp *v, bool is_peer_done, u64 now);
 void kr_vqp_tick(struct kr_vqp *v, u64 now);
 
 #endif
