@@ -201,6 +201,9 @@ int kr_assoc_path_req(struct kr_assoc *a, const struct kr_end *local,
 void kr_assoc_path_rep(struct kr_assoc *a, const struct kr_path_msg *pm, u64 now)
 {
 	a->now = now;
+	/* Another packet of the peer was the proof before. */
+	if (a->path == KR_PATH_READY)
+		return;
 	if (a->is_ended || a->path != KR_PATH_PROBING ||
 	    pm->peer_assoc != a->local_id ||
 	    memcmp(pm->instance, a->peer_instance, 16) ||
@@ -225,6 +228,8 @@ void kr_assoc_path_lost(struct kr_assoc *a, u64 now)
 	set_path(a, KR_PATH_NONE);
 	a->path_ns = 0;
 	a->is_path_rep_due = false;
+	/* A packet that was still under way must not bring it back. */
+	a->remote.qpn = 0;
 	/* Numbers go on: what is still under way stays recognisable. */
 	kr_channel_clean(ch, kr_assoc_sent, a);
 	kr_channel_init(ch);

@@ -285,11 +285,10 @@ bool kr_channel_on_ack(struct kr_channel *ch, const struct kr_hdr *h, u64 now,
 	for (pn = ch->low_pn; pn < h->ack; pn++) {
 		if (record(ch, pn)->state == KR_SENT_NONE || !is_acked(h, pn))
 			continue;
-		if (record(ch, pn)->state == KR_SENT_INFLIGHT) {
-			newest = pn;
-			sent_ns = record(ch, pn)->time_ns;
-			nr++;
-		}
+		/* A number is used once, so a late answer measures as well. */
+		newest = pn;
+		sent_ns = record(ch, pn)->time_ns;
+		nr++;
 		ack_one(ch, pn, fn, ctx);
 	}
 	if (nr) {
@@ -329,10 +328,14 @@ u64 kr_channel_deadline(const struct kr_channel *ch)
 	return when;
 }
 
-/* Nothing came back: what the oldest packet carried goes out once more. */
+/*
+ * Nothing came back: what the oldest packet carried goes out once more, and in
+ * a silence what all of them carried, so that probes do not pile up.  Numbers
+ * must be left for the next packets, or nothing could ever come back.
+ */
 static void probe(struct kr_channel *ch, u64 now, kr_sent_fn fn, void *ctx)
 {
-	u64 pn;
+	u64 pn, end = ch->next_pn;
 
 	ch->pto_count++;
 	ch->nr_pto++;
@@ -340,13 +343,16 @@ static void probe(struct kr_channel *ch, u64 now, kr_sent_fn fn, void *ctx)
 	ch->last_sent_ns = now;
 	if (ch->pto_count == KR_PTO_SILENT)
 		kr_cc_on_silence(&ch->cc);
-	for (pn = ch->low_pn; pn < ch->next_pn; pn++) {
+	for (pn = ch->low_pn; pn < end; pn++) {
 		if (record(ch, pn)->state != KR_SENT_INFLIGHT)
 			continue;
 		lose_one(ch, pn, fn, ctx);
-		break;
+		if (!kr_channel_is_silent(ch))
+			break;
 	}
-	settle_low(ch);
+	if (end - ch->low_pn > KR_SENT_RING / 2)
+		forget_lost(ch, max(ch->low_pn + KR_SACK_BITS / 2,
+				    end - KR_SENT_RING / 2));
 }
 
 void kr_channel_timeout(struct kr_channel *ch, u64 now, kr_sent_fn fn, void *ctx)
