@@ -144,8 +144,9 @@ static void to_pipe(struct side *s)
 	int fd = pair(s), pipes[2];
 
 	CHECK_OK(pipe(pipes));
-	CHECK_ERR(splice(fd, NULL, pipes[1], NULL, 100, SPLICE_F_NONBLOCK),
-		  EAGAIN);
+	sock_nonblock(fd, true);
+	CHECK_ERR(splice(fd, NULL, pipes[1], NULL, 100, 0), EAGAIN);
+	sock_nonblock(fd, false);
 	peer_start(s, 0, AGENT_SEND, H_CONN, 0, total);
 	while (pos < total) {
 		ssize_t n = CHECK_OK(splice(fd, NULL, pipes[1], NULL, 20000, 0));

@@ -6,7 +6,7 @@
  */
 #include "harness.h"
 
-enum { CHUNK = 1 << 20 };
+enum { CHUNK = 1 << 20, ONE_CALL = 65536 };
 
 static uint64_t mix64(uint64_t x)
 {
@@ -93,7 +93,10 @@ static int send_all(int fd, const char *buf, size_t len)
 	return 0;
 }
 
-/* Bytes [pos, pos + len) of a stream in calls of random sizes. */
+/*
+ * Bytes [pos, pos + len) of a stream: little in one call, so that it arrives
+ * as one event, more in calls of random sizes.
+ */
 int64_t stream_send(int fd, uint64_t seed, uint64_t pos, uint64_t len)
 {
 	uint64_t rng = seed + pos, left = len;
@@ -103,6 +106,8 @@ int64_t stream_send(int fd, uint64_t seed, uint64_t pos, uint64_t len)
 	while (left && !rc) {
 		size_t n = rng_size(&rng, left < CHUNK ? left : CHUNK);
 
+		if (len <= ONE_CALL)
+			n = len;
 		stream_fill(seed, pos, buf, n);
 		rc = send_all(fd, buf, n);
 		pos += n;
