@@ -258,12 +258,14 @@ u64 kr_assoc_deadline(const struct kr_assoc *a)
 
 	if (a->is_ended)
 		return KR_NEVER;
+	/* What is due already waits for output (a send slot), not for time. */
 	if (a->path == KR_PATH_PROBING)
-		return a->path_ns;
+		return a->path_ns > a->now || a->path_tries >= KR_PATH_TRIES ?
+		       a->path_ns : KR_NEVER;
 	if (a->path != KR_PATH_READY)
 		return KR_NEVER;
-	when = kr_channel_deadline(&a->ch);
-	if (a->nr_vqps && !a->ch.inflight)
+	when = kr_channel_deadline(&a->ch, a->now);
+	if (a->nr_vqps && !a->ch.inflight && !a->is_ping_due)
 		when = min(when, a->heard_ns + keepalive_ns(a));
 	return when;
 }

@@ -316,14 +316,14 @@ u64 kr_channel_pto_ns(const struct kr_channel *ch)
 	return min_t(u64, pto << min_t(u32, ch->pto_count, 16), KR_PTO_MAX_NS);
 }
 
-u64 kr_channel_deadline(const struct kr_channel *ch)
+u64 kr_channel_deadline(const struct kr_channel *ch, u64 now)
 {
 	u64 when = KR_NEVER;
 
 	if (ch->inflight)
 		when = ch->loss_ns ? ch->loss_ns :
 				     ch->last_sent_ns + kr_channel_pto_ns(ch);
-	if (ch->ack_ns)
+	if (ch->ack_ns > now)
 		when = min(when, ch->ack_ns);
 	return when;
 }

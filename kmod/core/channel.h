@@ -86,8 +86,11 @@ bool kr_channel_on_ack(struct kr_channel *ch, const struct kr_hdr *h, u64 now,
 void kr_channel_put_ack(struct kr_channel *ch, struct kr_hdr *h, u64 now);
 bool kr_channel_is_ack_due(const struct kr_channel *ch, u64 now);
 
-/* When kr_channel_timeout() wants to be called; KR_POS_NONE-like ~0 when never. */
-u64 kr_channel_deadline(const struct kr_channel *ch);
+/*
+ * When kr_channel_timeout() wants to be called, or an acknowledgement becomes
+ * due; ~0: never.  One that is due @now already is output, not time.
+ */
+u64 kr_channel_deadline(const struct kr_channel *ch, u64 now);
 void kr_channel_timeout(struct kr_channel *ch, u64 now, kr_sent_fn fn, void *ctx);
 
 u64 kr_channel_pto_ns(const struct kr_channel *ch);
