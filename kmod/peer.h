@@ -26,9 +26,12 @@ enum kr_peer_state {
 	KR_PEER_NO,
 };
 
-/* Someone who waits for an answer; embedded in the socket, on one list at most. */
+/*
+ * Someone who waits for an answer; embedded in the socket, on one list at most.
+ * INIT_LIST_HEAD(&w->node) before the first lookup.
+ */
 struct kr_peer_waiter {
-	struct list_head node;
+	struct list_head node;		/* peers_lock; the rest is fixed */
 	/* Called once, in a worker, with no lock held: look up again. */
 	void (*on_answer)(struct kr_peer_waiter *w);
 };
@@ -46,26 +49,52 @@ void kr_peer_exit(void);
 
 /*
  * What is known about (net, saddr, daddr).  When nothing is, a question is
- * started and the state is ASKING.  With @w and a state of ASKING or PROVING the
- * waiter is queued and will be called.  Addresses as in struct kr_tuple.
- * @may_wait: false when policy says TCP at once (off-link): then a question is
- * started in the background and the answer is NO (KR_REASON_ASKING).
+ * started.  Whoever may wait (kr_peer_may_wait()) then gets ASKING or PROVING,
+ * and @w, if not NULL, is queued and called when the state is READY or NO; that
+ * takes at most the grace times.  Others get NO (KR_REASON_ASKING).  With READY
+ * and NO the waiter is not queued.  Addresses as in struct kr_tuple.
  * Context: may sleep.
  */
 void kr_peer_lookup(struct net *net, u8 family, const u8 saddr[16],
-		    const u8 daddr[16], bool may_wait, struct kr_peer_waiter *w,
+		    const u8 daddr[16], struct kr_peer_waiter *w,
 		    struct kr_peer_answer *answer);
-/* Takes a waiter back; on return on_answer is not running and will not be called. */
+
+/*
+ * Policy: may a connect wait for the hello?  On-link destinations, configured
+ * prefixes and addresses of known hosts; elsewhere TCP is used at once.
+ * Context: may sleep.
+ */
+bool kr_peer_may_wait(struct net *net, u8 family, const u8 saddr[16],
+		      const u8 daddr[16]);
+
+/*
+ * Takes a waiter back; on return on_answer is not running and will not be called.
+ * Not from on_answer, nor with a lock held that on_answer takes.
+ * Context: may sleep.
+ */
 void kr_peer_cancel(struct kr_peer_waiter *w);
 
-/* Path event of a host: entries in PROVING become READY or NO.  Context: may sleep. */
+/*
+ * Path event of a host: its entries become READY, or NO (KR_REASON_NO_PATH) until
+ * a path is ready again.  Context: may sleep.
+ */
 void kr_peer_on_path(struct kr_host *host, bool is_ready);
 /* The host is gone: entries that name it are forgotten.  Context: may sleep. */
 void kr_peer_forget(struct kr_host *host);
-/* Ask again who is there; a changed instance ends the host.  Context: may sleep. */
+/*
+ * Ask again, at most once per second, who is where @host answered; another
+ * instance there ends it (kr_host_gone()), the same one proves its path anew.
+ * Context: may sleep.
+ */
 void kr_peer_check(struct kr_host *host);
+/* hello.c: @instance asked us from @addr, so it is awake.  Context: may sleep. */
+void kr_peer_heard(struct net *net, u8 family, const u8 addr[16],
+		   const u8 instance[16]);
 
-/* CONNECTs to (daddr, dport) were rejected: seconds of TCP for that port. */
+/*
+ * reject.c: CONNECTs to (daddr, dport) were rejected: seconds of TCP for that
+ * port.  Context: any but hard interrupt.
+ */
 void kr_peer_note_reject(struct net *net, u8 family, const u8 daddr[16], u16 dport);
 bool kr_peer_is_rejected(struct net *net, u8 family, const u8 daddr[16], u16 dport);
 
@@ -73,7 +102,6 @@ bool kr_peer_is_rejected(struct net *net, u8 family, const u8 daddr[16], u16 dpo
 struct net *kr_peer_net_get(u64 cookie);
 u64 kr_peer_net_cookie(struct net *net);
 
-/* Is the module's port rejected, are grace and prefixes as set: module parameters in peer.c */
-extern unsigned int kr_grace_ms;
+extern unsigned int kr_grace_ms;	/* module parameter grace_ms */
 
 #endif

@@ -29,6 +29,8 @@ enum kr_reason {
 };
 
 const char *kr_reason_name(enum kr_reason reason);
+/* One word that scripts may rely on. */
+const char *kr_reason_token(enum kr_reason reason);
 
 #define KR_STATS(_) \
 	_(conns_rdma) _(conns_tcp) _(accepts_rdma) _(accepts_tcp) \
