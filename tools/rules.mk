@@ -17,3 +17,20 @@ $(BUILD)/bin/krcore-run: $(RUN_OBJS)
 	$(Q)$(CC) $(CFLAGS) -o $@ $^
 
 -include $(RUN_OBJS:.o=.d)
+
+# krcorectl
+CTL_OBJS := $(patsubst tools/%.c,$(BUILD)/tools/%.o,$(wildcard tools/krcorectl*.c))
+CTL_PKGS := libnl-genl-3.0 json-c
+CTL_LIBS  = $(shell pkg-config --libs $(CTL_PKGS))
+
+all: $(BUILD)/bin/krcorectl
+
+$(CTL_OBJS): $(BUILD)/tools/%.o: tools/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(UCFLAGS) $(shell pkg-config --cflags $(CTL_PKGS)) -MMD -MP -c -o $@ $<
+
+$(BUILD)/bin/krcorectl: $(CTL_OBJS)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(CTL_LIBS)
+
+-include $(CTL_OBJS:.o=.d)
