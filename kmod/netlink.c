@@ -265,9 +265,12 @@ static int get_devs(struct sk_buff *skb, struct netlink_callback *cb)
 	return dump_some(skb, cb, &dev_kind);
 }
 
+/* The type of each nest in a list. */
+enum { LIST_ITEM = 1 };
+
 static int put_counter(struct sk_buff *skb, enum kr_stat stat)
 {
-	struct nlattr *nest = nla_nest_start(skb, KRCORE_STATS_A_COUNTER);
+	struct nlattr *nest = nla_nest_start(skb, LIST_ITEM);
 
 	if (!nest ||
 	    nla_put_string(skb, KRCORE_COUNTER_A_NAME, kr_stat_name(stat)) ||
@@ -280,7 +283,7 @@ static int put_counter(struct sk_buff *skb, enum kr_stat stat)
 
 static int put_fallback(struct sk_buff *skb, enum kr_reason reason)
 {
-	struct nlattr *nest = nla_nest_start(skb, KRCORE_STATS_A_FALLBACK);
+	struct nlattr *nest = nla_nest_start(skb, LIST_ITEM);
 
 	if (!nest ||
 	    nla_put_string(skb, KRCORE_FALLBACK_A_TOKEN, kr_reason_token(reason)) ||
@@ -292,16 +295,39 @@ static int put_fallback(struct sk_buff *skb, enum kr_reason reason)
 	return 0;
 }
 
-static int put_stats(struct sk_buff *skb)
+static int put_counters(struct sk_buff *skb)
 {
-	int err = nla_put_string(skb, KRCORE_STATS_A_VERSION, KRCORE_VERSION);
+	struct nlattr *list = nla_nest_start(skb, KRCORE_STATS_A_COUNTERS);
+	int err = list ? 0 : -EMSGSIZE;
 	int i;
 
 	for (i = 0; i < KR_STAT_NR && !err; i++)
 		err = put_counter(skb, i);
+	if (!err)
+		nla_nest_end(skb, list);
+	return err;
+}
+
+static int put_fallbacks(struct sk_buff *skb)
+{
+	struct nlattr *list = nla_nest_start(skb, KRCORE_STATS_A_FALLBACKS);
+	int err = list ? 0 : -EMSGSIZE;
+	int i;
+
 	for (i = KR_REASON_NONE + 1; i < KR_REASON_NR && !err; i++)
 		err = put_fallback(skb, i);
+	if (!err)
+		nla_nest_end(skb, list);
 	return err;
+}
+
+static int put_stats(struct sk_buff *skb)
+{
+	int err = nla_put_string(skb, KRCORE_STATS_A_VERSION, KRCORE_VERSION);
+
+	if (!err)
+		err = put_counters(skb);
+	return err ?: put_fallbacks(skb);
 }
 
 /* Room for a counter or a reason; names are shorter than half of it. */

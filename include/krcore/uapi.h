@@ -55,10 +55,10 @@
  *		One message about the whole module, all namespaces together.
  *
  *	KRCORE_STATS_A_VERSION	string	KRCORE_VERSION of the module
- *	KRCORE_STATS_A_COUNTER	nest, one for each counter
+ *	KRCORE_STATS_A_COUNTERS	a nest of one nest, of type 1, for each counter
  *		KRCORE_COUNTER_A_NAME	string
  *		KRCORE_COUNTER_A_VALUE	u64
- *	KRCORE_STATS_A_FALLBACK	nest, one for each reason to use TCP
+ *	KRCORE_STATS_A_FALLBACKS	the same for each reason to use TCP
  *		KRCORE_FALLBACK_A_TOKEN	string	for programs
  *		KRCORE_FALLBACK_A_TEXT	string	for people
  *		KRCORE_FALLBACK_A_COUNT	u64	connections
@@ -167,8 +167,8 @@ enum krcore_conn_attr {
 enum krcore_stats_attr {
 	KRCORE_STATS_A_UNSPEC,
 	KRCORE_STATS_A_VERSION,
-	KRCORE_STATS_A_COUNTER,
-	KRCORE_STATS_A_FALLBACK,
+	KRCORE_STATS_A_COUNTERS,
+	KRCORE_STATS_A_FALLBACKS,
 	__KRCORE_STATS_A_END,
 };
 #define KRCORE_STATS_A_MAX (__KRCORE_STATS_A_END - 1)
