@@ -45,4 +45,8 @@ $(BUILD)/tests/vm/socktest: $(SOCKTEST_OBJS)
 
 all: $(BUILD)/tests/vm/socktest
 
+# VM_ARGS='-k netem' runs some of them.
+vm-test: all
+	$(Q)tests/vm/run $(VM_ARGS)
+
 -include $(SOCKTEST_OBJS:.o=.d)

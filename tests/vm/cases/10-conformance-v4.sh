@@ -1,0 +1,6 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The whole table over krcore, IPv4.
+. tests/vm/lib.sh
+
+lab --timeout 1500 -- 'serve' 'mark; cases --bytes 2000000 -4; over_rdma 40000000'
