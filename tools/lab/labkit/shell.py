@@ -9,9 +9,7 @@ import sys
 from .common import LabError, say
 from .session import Session
 
-HINT = ("h1 and h2, 10.77.0.1 and 10.77.0.2.  Try on h1: krcore-run iperf3 "
-        "-s   then on h2: krcore-run iperf3 -c h1; krcorectl show.   End: "
-        "C-b d or C-b &")
+HINT = "try krcore-run iperf3 -s | krcore-run iperf3 -c h1 | C-b d ends the lab"
 
 
 def _pane(name):
