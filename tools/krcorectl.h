@@ -96,6 +96,7 @@ struct ctl_table {
 	size_t nr_columns;
 	char **cells;
 	size_t nr_cells;
+	size_t room;
 };
 
 void ctl_table_init(struct ctl_table *t, const char *aligns);

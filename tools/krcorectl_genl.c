@@ -15,6 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The kernel fills at most that much of a message of a dump. */
+enum { MESSAGE_LEN = 32768 };
+
 /* An answer that is coming in. */
 struct answer {
 	ctl_message_fn fn;
@@ -103,7 +106,8 @@ static int ask(struct nl_sock *sock, int cmd, bool is_dump, struct answer *answe
 	family = genl_ctrl_resolve(sock, KRCORE_GENL_NAME);
 	if (family < 0)
 		return to_errno(family);
-	nl_socket_enable_msg_peek(sock);
+	nl_socket_disable_msg_peek(sock);
+	nl_socket_set_msg_buf_size(sock, MESSAGE_LEN);
 	nl_socket_modify_cb(sock, NL_CB_VALID, NL_CB_CUSTOM, on_valid, answer);
 	nl_socket_modify_cb(sock, NL_CB_FINISH, NL_CB_CUSTOM, on_end, answer);
 	nl_socket_modify_cb(sock, NL_CB_ACK, NL_CB_CUSTOM, on_end, answer);

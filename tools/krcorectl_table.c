@@ -23,12 +23,15 @@ void ctl_table_cell(struct ctl_table *t, const char *format, ...)
 	va_list args;
 	char **cells;
 
-	cells = reallocarray(t->cells, t->nr_cells + 1, sizeof(*cells));
-	if (!cells)
-		err(CTL_FAILED, NULL);
-	t->cells = cells;
+	if (t->nr_cells == t->room) {
+		t->room = t->room ? 2 * t->room : 64;
+		cells = reallocarray(t->cells, t->room, sizeof(*cells));
+		if (!cells)
+			err(CTL_FAILED, NULL);
+		t->cells = cells;
+	}
 	va_start(args, format);
-	if (vasprintf(&cells[t->nr_cells], format, args) < 0)
+	if (vasprintf(&t->cells[t->nr_cells], format, args) < 0)
 		err(CTL_FAILED, NULL);
 	va_end(args);
 	t->nr_cells++;
@@ -73,8 +76,7 @@ void ctl_table_clean(struct ctl_table *t)
 	for (size_t i = 0; i < t->nr_cells; i++)
 		free(t->cells[i]);
 	free(t->cells);
-	t->cells = NULL;
-	t->nr_cells = 0;
+	*t = (struct ctl_table){ 0 };
 }
 
 const char *ctl_size(char *text, uint64_t bytes, bool is_human)
