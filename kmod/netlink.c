@@ -4,9 +4,10 @@
  * netlink, as include/krcore/uapi.h says.  Owns the family and nothing else;
  * what is shown comes from sock.c, host.c, dev.c and stats.c.
  *
- * All requests run in the caller's context under the family's mutex, so that
- * sources may sleep.  A dump keeps one cursor; an object that does not fit into
- * a message any more is looked up again for the next one.
+ * Requests run in the caller's context, side by side, holding no lock that
+ * another socket's wait for, so that sources may sleep.  A dump keeps one
+ * cursor; an object that does not fit into a message any more is looked up
+ * again for the next one.  A dump that is not read to its end holds the module.
  */
 #include <linux/in6.h>
 #include <linux/socket.h>
@@ -364,6 +365,7 @@ static struct genl_family family __ro_after_init = {
 	.name = KRCORE_GENL_NAME,
 	.version = KRCORE_GENL_VERSION,
 	.netnsok = true,
+	.parallel_ops = true,
 	.module = THIS_MODULE,
 	.small_ops = ops,
 	.n_small_ops = ARRAY_SIZE(ops),
