@@ -34,3 +34,12 @@ $(BUILD)/bin/krcorectl: $(CTL_OBJS)
 	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(CTL_LIBS)
 
 -include $(CTL_OBJS:.o=.d)
+
+# the lab
+.PHONY: lab-prepare lab-test
+
+lab-prepare:
+	$(Q)tools/lab/lab prepare
+
+lab-test:
+	$(Q)tests/vm/lab_selftest.sh

@@ -122,6 +122,8 @@ def main(argv):
         at = argv.index("--")
         argv, commands = argv[:at], argv[at + 1:]
     opts = _parser().parse_args(argv)
+    # A user's PATH has no modprobe and depmod.
+    os.environ["PATH"] += ":/usr/sbin:/sbin"
     try:
         return _obey(opts, commands)
     except LabError as error:

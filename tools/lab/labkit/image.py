@@ -132,9 +132,9 @@ def _module_files(krn):
                                "--show-depends", name], text=True,
                               capture_output=True, check=False)
         for line in done.stdout.splitlines():
-            words = line.split()
-            if words[0] == "insmod" and words[1] not in files:
-                files.append(words[1])
+            verb, _, path = line.strip().partition(" ")
+            if verb == "insmod" and path not in files:
+                files.append(path)
     return [Path(f) for f in files]
 
 

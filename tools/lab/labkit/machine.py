@@ -66,7 +66,8 @@ class Machine:
 
     def _command(self, boot, link):
         append = (f"console=ttyS0 panic=-1 mitigations=off init_on_alloc=0 "
-                  f"audit=0 apparmor=0 cryptomgr.notests lab.host={self.number} "
+                  f"audit=0 apparmor=0 cryptomgr.notests "
+                  f"log_buf_len=4M lab.host={self.number} "
                   + ("loglevel=7" if boot["verbose"] else "quiet"))
         mac = f"52:54:00:4d:00:{self.number:02x}"
         return ([find_qemu(), "-name", f"krcore-lab-{self.name}",
