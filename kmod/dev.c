@@ -387,7 +387,7 @@ static void dev_destroy(struct kr_dev *dev)
 	/* A host that took a path meanwhile has it taken away again. */
 	while (!wait_for_completion_timeout(&dev->released, HZ))
 		kr_host_dev_gone(dev);
-	while (!kr_ud_is_idle(dev))
+	while (!kr_sq_is_idle(dev))
 		msleep(1);
 	synchronize_rcu();
 

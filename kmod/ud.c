@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The UD QP of a device: its CQ, send slots and receive buffers.
+ * The UD QP of a device: its CQ and receive buffers, and the poller that serves both
+ * queues.  The send queue's own side is in sq.c.
  *
  * Operation
  *   One CQ for both queues, large enough for every WR, and one tasklet that
@@ -8,162 +9,30 @@
  *   it with interrupts off.  Received packets go to host.c and the buffers back
  *   to the QP, a chain at a time.
  *
- * Ownership of buffers
- *   A send slot is free, or out (slot_get), or posted.  WRs are numbered; the
- *   ring holds the posted ones in order.  A QP completes in order, so the CQE
- *   of a signalled WR returns it and all older ones, and only then are their
- *   places in the send queue free again: hence one count for slots and places.
- *   A WR is signalled when no signalled one is in flight, and every 16th.  So the
- *   queue can never be full of WRs that will not be heard of.  At most 15 newest
- *   ones may be left when sending stops; a timer then posts an empty datagram,
- *   signalled, to where the last one went, and receivers ignore empty datagrams.
- *
  * Errors
  *   Any bad WC while the QP is up, or an event about it or its CQ, has it
  *   rebuilt by a worker.  ib_drain_qp() cannot be used for that: it posts an RDMA
  *   WRITE, which UD has not.  Instead every WR is counted until it was flushed.
  */
+#include <linux/cpu.h>
 #include <linux/delay.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 #include "host.h"
 #include "ud.h"
 
-#define TX_WR BIT_ULL(63)		/* in wr_id: a send, and its number */
-
 enum {
-	SWEEP_MS = 50,
 	QUIET_MS = 200,			/* wait for sends under way */
 	FLUSH_MS = 2000,		/* wait for flushed WRs */
 };
 
-/* The send queue. */
-
-static bool has_signalled_locked(const struct kr_dev *dev)
-{
-	return (s32)(dev->sq_signalled - dev->sq_tail) > 0;
-}
-
-static void tx_free_locked(struct kr_dev *dev, struct kr_tx *tx)
-{
-	/* The sweep's slot is never on the free list: it is out of the pool. */
-	if (tx == &dev->tx[KR_TX_SLOTS])
-		return;
-	tx->next = dev->free;
-	dev->free = tx;
-	dev->nr_free++;
-}
-
-static struct kr_tx *tx_take_locked(struct kr_dev *dev, bool is_control)
-{
-	struct kr_tx *tx = dev->free;
-
-	if (!dev->is_up || dev->nr_free <= (is_control ? 0 : KR_TX_RESERVE)) {
-		dev->is_refused = true;
-		dev->tx_no_slot++;
-		return NULL;
-	}
-	dev->free = tx->next;
-	dev->nr_free--;
-	return tx;
-}
-
-/* Posts tx->wr, to @ah; the caller has filled in the rest. */
-static int tx_post_locked(struct kr_dev *dev, struct kr_tx *tx,
-			  struct kr_ah *ah, bool is_signalled)
-{
-	u32 number = dev->sq_head;
-	int err;
-
-	tx->ah = ah;
-	tx->wr.ah = ah->ah;
-	tx->wr.wr.wr_id = TX_WR | number;
-	tx->wr.wr.send_flags = is_signalled ? IB_SEND_SIGNALED : 0;
-	err = ib_post_send(dev->qp, &tx->wr.wr, NULL);
-	if (err)
-		return err;
-
-	kr_ah_hold_locked(ah);
-	dev->ring[number % KR_TX_RING] = tx;
-	dev->sq_head = number + 1;
-	if (is_signalled)
-		dev->sq_signalled = dev->sq_head;
-	return 0;
-}
-
-/* Gives back all WRs up to this number. */
-static void tx_retire_locked(struct kr_dev *dev, u32 number)
-{
-	struct kr_tx *tx;
-
-	while (dev->sq_tail != dev->sq_head &&
-	       (s32)(number - dev->sq_tail) >= 0) {
-		tx = dev->ring[dev->sq_tail++ % KR_TX_RING];
-		kr_ah_drop_locked(tx->ah);
-		tx_free_locked(dev, tx);
-	}
-}
-
-/* Unsignalled WRs are left: have them completed by one more that is signalled. */
-static void tx_sweep_locked(struct kr_dev *dev)
-{
-	struct kr_tx *last, *sweep = &dev->tx[KR_TX_SLOTS];
-
-	if (dev->sq_tail == dev->sq_head || has_signalled_locked(dev))
-		return;
-	last = dev->ring[(dev->sq_head - 1) % KR_TX_RING];
-	sweep->wr.wr.num_sge = 0;
-	sweep->wr.remote_qpn = last->wr.remote_qpn;
-	sweep->wr.remote_qkey = last->wr.remote_qkey;
-	/* When this fails the QP is broken, and rebuilding it frees everything. */
-	tx_post_locked(dev, sweep, last->ah, true);
-}
-
-static void on_sweep(struct timer_list *t)
-{
-	struct kr_dev *dev = from_timer(dev, t, sweep);
-
-	spin_lock(&dev->tx_lock);
-	if (dev->is_up)
-		tx_sweep_locked(dev);
-	spin_unlock(&dev->tx_lock);
-}
-
 /**
- * kr_dev_slot_get() - a free send slot
+ * kr_ud_fail() - the QP is broken: have it rebuilt
  * @dev: the device
- * @is_control: may use the reserve
  *
- * Context: BH disabled.
- * Return: the slot; NULL when there is none, and then kr_host_tx_ready()
- * follows unless the device goes away.
+ * Context: any, hard interrupt too.
  */
-struct kr_slot_tx *kr_dev_slot_get(struct kr_dev *dev, bool is_control)
-{
-	struct kr_tx *tx;
-
-	spin_lock(&dev->tx_lock);
-	tx = tx_take_locked(dev, is_control);
-	spin_unlock(&dev->tx_lock);
-	return tx ? &tx->slot : NULL;
-}
-
-/**
- * kr_dev_slot_put() - give a slot back unused
- * @dev: the device
- * @slot: the slot
- *
- * Context: BH disabled.
- */
-void kr_dev_slot_put(struct kr_dev *dev, struct kr_slot_tx *slot)
-{
-	spin_lock(&dev->tx_lock);
-	tx_free_locked(dev, container_of(slot, struct kr_tx, slot));
-	spin_unlock(&dev->tx_lock);
-}
-
-/* The QP is broken.  Context: any, hard interrupt too. */
-static void fail(struct kr_dev *dev)
+void kr_ud_fail(struct kr_dev *dev)
 {
 	bool is_again = time_before(jiffies, READ_ONCE(dev->rebuilt_at) + HZ);
 
@@ -172,78 +41,6 @@ static void fail(struct kr_dev *dev)
 		queue_delayed_work(kr_dev_wq, &dev->rebuild,
 				   is_again ? HZ / 10 : 0);
 }
-
-/**
- * kr_dev_post() - send a slot
- * @dev: the device
- * @slot: the slot, which is taken over in any case
- * @len: its bytes
- * @ah: where to
- * @qpn: remote QP
- * @qkey: its key
- *
- * Errors are not told: a packet may be lost anyway.
- * Context: BH disabled.
- */
-void kr_dev_post(struct kr_dev *dev, struct kr_slot_tx *slot, u32 len,
-		 struct kr_ah *ah, u32 qpn, u32 qkey)
-{
-	struct kr_tx *tx = container_of(slot, struct kr_tx, slot);
-	bool is_signalled, is_broken = false;
-
-	ib_dma_sync_single_for_device(dev->ibdev, tx->sge.addr, len,
-				      DMA_TO_DEVICE);
-	tx->sge.length = len;
-	tx->wr.remote_qpn = qpn;
-	tx->wr.remote_qkey = qkey;
-
-	spin_lock(&dev->tx_lock);
-	is_signalled = !has_signalled_locked(dev) ||
-		       dev->sq_head - dev->sq_signalled >=
-		       KR_TX_SIGNAL_EVERY - 1;
-	if (!dev->is_up || WARN_ON_ONCE(!len || len > KR_PKT_MAX)) {
-		tx_free_locked(dev, tx);
-	} else if (tx_post_locked(dev, tx, ah, is_signalled)) {
-		tx_free_locked(dev, tx);
-		is_broken = true;
-	} else {
-		dev->tx_packets++;
-		dev->tx_bytes += len;
-	}
-	spin_unlock(&dev->tx_lock);
-	if (is_broken)
-		fail(dev);
-}
-
-/* Sends are done up to @number. */
-static void tx_done(struct kr_dev *dev, u32 number)
-{
-	spin_lock(&dev->tx_lock);
-	tx_retire_locked(dev, number);
-	if (dev->is_up && dev->sq_tail != dev->sq_head &&
-	    !has_signalled_locked(dev) && !timer_pending(&dev->sweep))
-		mod_timer(&dev->sweep, jiffies + msecs_to_jiffies(SWEEP_MS));
-	spin_unlock(&dev->tx_lock);
-}
-
-/* Somebody was refused and should try again. */
-static bool tx_is_wanted(struct kr_dev *dev)
-{
-	bool is_wanted;
-
-	/* Races with a refusal: then there are WRs out, whose end comes here. */
-	if (!READ_ONCE(dev->is_refused))
-		return false;
-	spin_lock(&dev->tx_lock);
-	is_wanted = dev->is_refused && dev->is_up &&
-		    dev->nr_free >= KR_TX_READY;
-	if (is_wanted)
-		dev->is_refused = false;
-	spin_unlock(&dev->tx_lock);
-	return is_wanted;
-}
-
-/* The receive queue. */
 
 static int rx_post(struct kr_dev *dev, const struct ib_recv_wr *first, u32 nr)
 {
@@ -257,7 +54,7 @@ static int rx_post(struct kr_dev *dev, const struct ib_recv_wr *first, u32 nr)
 	return err;
 }
 
-static void rx_packet(struct kr_dev *dev, struct kr_rx *rx,
+static void rx_packet(struct kr_dev *dev, struct kr_recv *rx,
 		      const struct ib_wc *wc)
 {
 	u32 len = wc->byte_len;
@@ -279,14 +76,14 @@ static u32 handle_wcs(struct kr_dev *dev, int nr)
 	struct ib_recv_wr head = {}, *last = &head;
 	bool is_sent = false, is_bad = false;
 	u32 number = 0, nr_rx = 0;
-	struct kr_rx *rx;
+	struct kr_recv *rx;
 	int i;
 
 	for (i = 0; i < nr; i++) {
 		const struct ib_wc *wc = &dev->wc[i];
 
 		is_bad |= wc->status != IB_WC_SUCCESS;
-		if (wc->wr_id & TX_WR) {
+		if (wc->wr_id & KR_WR_SEND) {
 			number = (u32)wc->wr_id;
 			is_sent = true;
 			continue;
@@ -301,7 +98,7 @@ static u32 handle_wcs(struct kr_dev *dev, int nr)
 	last->next = NULL;
 	WRITE_ONCE(dev->rx_posted, dev->rx_posted - nr_rx);
 	if (is_sent)
-		tx_done(dev, number);
+		kr_sq_done(dev, number);
 	/* A buffer given to a broken QP comes back at once, for ever. */
 	if (!READ_ONCE(dev->is_up) || dev->is_broken)
 		return nr_rx;
@@ -309,7 +106,7 @@ static u32 handle_wcs(struct kr_dev *dev, int nr)
 		return nr_rx;
 	dev->is_broken = true;
 	dev->rx_errors++;
-	fail(dev);
+	kr_ud_fail(dev);
 	return nr_rx;
 }
 
@@ -331,7 +128,7 @@ static void on_poll(struct tasklet_struct *t)
 
 	if (nr_rx)
 		kr_host_flush();
-	if (tx_is_wanted(dev))
+	if (kr_sq_is_wanted(dev))
 		kr_host_tx_ready(dev);
 	if (nr == KR_POLL_BATCH ||
 	    ib_req_notify_cq(dev->cq, IB_CQ_NEXT_COMP |
@@ -349,7 +146,7 @@ static void on_completion(struct ib_cq *cq, void *context)
 
 static void on_cq_event(struct ib_event *event, void *context)
 {
-	fail(context);
+	kr_ud_fail(context);
 }
 
 static void on_qp_event(struct ib_event *event, void *context)
@@ -358,7 +155,7 @@ static void on_qp_event(struct ib_event *event, void *context)
 	case IB_EVENT_QP_FATAL:
 	case IB_EVENT_QP_REQ_ERR:
 	case IB_EVENT_QP_ACCESS_ERR:
-		fail(context);
+		kr_ud_fail(context);
 		break;
 	default:
 		break;
@@ -434,6 +231,7 @@ err_cq:
 }
 
 struct softirq_barrier {
+	struct work_struct work;
 	struct tasklet_struct tasklet;
 	struct completion done;
 };
@@ -447,13 +245,14 @@ static void on_barrier(struct tasklet_struct *t)
 
 static void barrier_work(struct work_struct *work)
 {
-	struct softirq_barrier b;
+	struct softirq_barrier *b = container_of(work, struct softirq_barrier,
+						 work);
 
-	init_completion(&b.done);
-	tasklet_setup(&b.tasklet, on_barrier);
-	tasklet_schedule(&b.tasklet);
-	wait_for_completion(&b.done);
-	tasklet_kill(&b.tasklet);
+	local_bh_disable();
+	tasklet_schedule(&b->tasklet);
+	local_bh_enable();
+	wait_for_completion(&b->done);
+	tasklet_kill(&b->tasklet);
 }
 
 /*
@@ -462,18 +261,25 @@ static void barrier_work(struct work_struct *work)
  */
 static void softirq_barrier(void)
 {
-	if (schedule_on_each_cpu(barrier_work))
-		msleep(20);
+	struct softirq_barrier b;
+	int cpu;
+
+	INIT_WORK_ONSTACK(&b.work, barrier_work);
+	tasklet_setup(&b.tasklet, on_barrier);
+	init_completion(&b.done);
+	cpus_read_lock();
+	for_each_online_cpu(cpu) {
+		reinit_completion(&b.done);
+		schedule_work_on(cpu, &b.work);
+		flush_work(&b.work);
+	}
+	cpus_read_unlock();
+	destroy_work_on_stack(&b.work);
 }
 
 static bool is_drained(struct kr_dev *dev, bool with_rx)
 {
-	bool is_empty;
-
-	spin_lock_bh(&dev->tx_lock);
-	is_empty = dev->sq_tail == dev->sq_head;
-	spin_unlock_bh(&dev->tx_lock);
-	return is_empty && (!with_rx || !READ_ONCE(dev->rx_posted));
+	return kr_sq_is_empty(dev) && (!with_rx || !READ_ONCE(dev->rx_posted));
 }
 
 static void wait_drained(struct kr_dev *dev, bool with_rx, unsigned int ms)
@@ -518,11 +324,7 @@ void kr_ud_stop(struct kr_dev *dev)
 	if (!dev->qp)
 		return;
 	WRITE_ONCE(dev->qpn, 0);
-	spin_lock_bh(&dev->tx_lock);
-	WRITE_ONCE(dev->is_up, false);
-	tx_sweep_locked(dev);
-	spin_unlock_bh(&dev->tx_lock);
-	del_timer_sync(&dev->sweep);
+	kr_sq_stop(dev);
 
 	/* Soft-RoCE minds sends that run while the QP changes to ERR. */
 	wait_drained(dev, false, QUIET_MS);
@@ -532,9 +334,7 @@ void kr_ud_stop(struct kr_dev *dev)
 	qp_destroy(dev);
 
 	/* What was not flushed in time is nobody's now. */
-	spin_lock_bh(&dev->tx_lock);
-	tx_retire_locked(dev, dev->sq_head - 1);
-	spin_unlock_bh(&dev->tx_lock);
+	kr_sq_reclaim(dev);
 	dev->rx_posted = 0;
 }
 
@@ -574,10 +374,7 @@ int kr_ud_start(struct kr_dev *dev)
 		return err;
 	}
 
-	spin_lock_bh(&dev->tx_lock);
-	dev->sq_signalled = dev->sq_tail;
-	WRITE_ONCE(dev->is_up, true);
-	spin_unlock_bh(&dev->tx_lock);
+	kr_sq_start(dev);
 	WRITE_ONCE(dev->qpn, dev->qp->qp_num);
 	/* Arms the CQ, and calls those who were refused a slot. */
 	local_bh_disable();
@@ -586,48 +383,9 @@ int kr_ud_start(struct kr_dev *dev)
 	return 0;
 }
 
-/**
- * kr_ud_is_idle() - whether every slot is back
- * @dev: the device, stopped
- *
- * Context: process or softirq.
- */
-bool kr_ud_is_idle(struct kr_dev *dev)
-{
-	bool is_idle;
-
-	spin_lock_bh(&dev->tx_lock);
-	is_idle = dev->nr_free == KR_TX_SLOTS;
-	spin_unlock_bh(&dev->tx_lock);
-	return is_idle;
-}
-
 /* Buffers; they live as long as the device. */
 
-static int tx_init(struct kr_dev *dev, struct kr_tx *tx)
-{
-	u64 addr;
-
-	tx->slot.buf = (u8 *)__get_free_page(GFP_KERNEL);
-	if (!tx->slot.buf)
-		return -ENOMEM;
-	addr = ib_dma_map_single(dev->ibdev, tx->slot.buf, KR_PKT_MAX,
-				 DMA_TO_DEVICE);
-	if (ib_dma_mapping_error(dev->ibdev, addr)) {
-		free_page((unsigned long)tx->slot.buf);
-		tx->slot.buf = NULL;
-		return -ENOMEM;
-	}
-	tx->sge.addr = addr;
-	tx->sge.lkey = dev->pd->local_dma_lkey;
-	tx->wr.wr.sg_list = &tx->sge;
-	tx->wr.wr.num_sge = 1;
-	tx->wr.wr.opcode = IB_WR_SEND;
-	tx_free_locked(dev, tx);
-	return 0;
-}
-
-static int rx_init(struct kr_dev *dev, struct kr_rx *rx, u8 *buf, int index)
+static int rx_init(struct kr_dev *dev, struct kr_recv *rx, u8 *buf, int index)
 {
 	u64 addr;
 
@@ -674,25 +432,17 @@ static int rx_alloc(struct kr_dev *dev)
  */
 int kr_ud_alloc(struct kr_dev *dev)
 {
-	int i, err;
+	int err;
 
 	BUILD_BUG_ON(KR_RX_STRIDE < KR_RX_LEN);
-	BUILD_BUG_ON(KR_TX_RING <= KR_TX_SLOTS);
-	BUILD_BUG_ON(PAGE_SIZE < KR_PKT_MAX);
-	spin_lock_init(&dev->tx_lock);
 	tasklet_setup(&dev->poll, on_poll);
-	timer_setup(&dev->sweep, on_sweep, 0);
 	dev->is_closing = true;
-	dev->tx = kvcalloc(KR_TX_SLOTS + 1, sizeof(*dev->tx), GFP_KERNEL);
+	err = kr_sq_alloc(dev);
+	if (err)
+		return err;
 	dev->rx = kvcalloc(KR_RX_BUFS, sizeof(*dev->rx), GFP_KERNEL);
-	if (!dev->tx || !dev->rx)
+	if (!dev->rx)
 		return -ENOMEM;
-	dev->tx[KR_TX_SLOTS].wr.wr.opcode = IB_WR_SEND;
-	for (i = 0; i < KR_TX_SLOTS; i++) {
-		err = tx_init(dev, &dev->tx[i]);
-		if (err)
-			return err;
-	}
 	return rx_alloc(dev);
 }
 
@@ -706,17 +456,12 @@ void kr_ud_free(struct kr_dev *dev)
 {
 	int i;
 
-	for (i = 0; dev->tx && i < KR_TX_SLOTS && dev->tx[i].slot.buf; i++) {
-		ib_dma_unmap_single(dev->ibdev, dev->tx[i].sge.addr, KR_PKT_MAX,
-				    DMA_TO_DEVICE);
-		free_page((unsigned long)dev->tx[i].slot.buf);
-	}
+	kr_sq_free(dev);
 	for (i = 0; dev->rx && i < KR_RX_BUFS && dev->rx[i].buf; i++)
 		ib_dma_unmap_single(dev->ibdev, dev->rx[i].sge.addr, KR_RX_LEN,
 				    DMA_FROM_DEVICE);
 	for (i = 0; i < KR_RX_CHUNKS && dev->rx_chunks[i]; i++)
 		free_pages_exact(dev->rx_chunks[i],
 				 KR_RX_PER_CHUNK * KR_RX_STRIDE);
-	kvfree(dev->tx);
 	kvfree(dev->rx);
 }

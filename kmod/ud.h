@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Inside a device: what dev.c, ud.c, ah.c and gid.c share.  Nobody else
+ * Inside a device: what dev.c, ud.c, sq.c and ah.c share.  Nobody else
  * includes this.
  *
  * Lock order, outermost first:
@@ -38,15 +38,18 @@ enum {
 	KR_POLL_BUDGET = 64,
 };
 
-struct kr_tx {
+/* In wr_id: a send, and its number; otherwise the index of a receive buffer. */
+#define KR_WR_SEND BIT_ULL(63)
+
+struct kr_send {
 	struct kr_slot_tx slot;
 	struct ib_ud_wr wr;
 	struct ib_sge sge;
 	struct kr_ah *ah;		/* while posted */
-	struct kr_tx *next;		/* while free */
+	struct kr_send *next;		/* while free */
 };
 
-struct kr_rx {
+struct kr_recv {
 	struct ib_recv_wr wr;
 	struct ib_sge sge;
 	u8 *buf;
@@ -58,8 +61,8 @@ struct kr_dev {
 	struct ib_pd *pd;
 	u32 port;
 	u32 qkey;
-	struct kr_tx *tx;		/* KR_TX_SLOTS and one for the sweep */
-	struct kr_rx *rx;		/* KR_RX_BUFS */
+	struct kr_send *tx;		/* KR_TX_SLOTS and one for the sweep */
+	struct kr_recv *rx;		/* KR_RX_BUFS */
 	void *rx_chunks[KR_RX_CHUNKS];
 	struct ib_event_handler events;
 	struct list_head node;		/* devices_lock (dev.c) */
@@ -95,10 +98,10 @@ struct kr_dev {
 	bool is_up;
 	bool is_refused;		/* somebody got no slot */
 	u32 nr_free;
-	struct kr_tx *free;
+	struct kr_send *free;
 	u32 sq_head, sq_tail;		/* numbers of WRs: next posted, oldest posted */
 	u32 sq_signalled;		/* number after the last signalled WR */
-	struct kr_tx *ring[KR_TX_RING];	/* posted WRs by number */
+	struct kr_send *ring[KR_TX_RING];	/* posted WRs by number */
 	u64 tx_packets, tx_bytes, tx_no_slot;
 	struct timer_list sweep;
 	spinlock_t tx_lock;
@@ -123,7 +126,18 @@ int kr_ud_alloc(struct kr_dev *dev);
 void kr_ud_free(struct kr_dev *dev);
 int kr_ud_start(struct kr_dev *dev);
 void kr_ud_stop(struct kr_dev *dev);
-bool kr_ud_is_idle(struct kr_dev *dev);
+void kr_ud_fail(struct kr_dev *dev);
+
+/* sq.c */
+int kr_sq_alloc(struct kr_dev *dev);
+void kr_sq_free(struct kr_dev *dev);
+void kr_sq_start(struct kr_dev *dev);
+void kr_sq_stop(struct kr_dev *dev);
+void kr_sq_reclaim(struct kr_dev *dev);
+bool kr_sq_is_empty(struct kr_dev *dev);
+bool kr_sq_is_idle(struct kr_dev *dev);
+void kr_sq_done(struct kr_dev *dev, u32 number);
+bool kr_sq_is_wanted(struct kr_dev *dev);
 
 /* ah.c */
 void kr_ah_hold_locked(struct kr_ah *ah);
