@@ -100,10 +100,11 @@ static void add_end(struct ctl_table *t, struct json_object *conn,
 static void add_processes(struct ctl_table *t, struct json_object *conn)
 {
 	struct json_object *processes = json_object_object_get(conn, "processes");
+	size_t nr = processes ? json_object_array_length(processes) : 0;
 	char text[256] = "";
 	size_t used = 0;
 
-	for (size_t i = 0; i < json_object_array_length(processes); i++) {
+	for (size_t i = 0; i < nr; i++) {
 		struct json_object *p = json_object_array_get_idx(processes, i);
 		int len = snprintf(text + used, sizeof(text) - used,
 				   "%s%s(pid %" PRIu64 ", fd %" PRIu64 ")",

@@ -43,3 +43,20 @@ lab-prepare:
 
 lab-test:
 	$(Q)tests/vm/lab_selftest.sh
+
+# Its texts, with messages that the test makes up.
+CTL_TEST      := $(BUILD)/tests/krcorectl/test_krcorectl
+CTL_TEST_SRCS := tests/krcorectl/test_krcorectl.c $(filter-out tools/krcorectl.c,$(wildcard tools/krcorectl*.c))
+
+$(CTL_TEST): $(CTL_TEST_SRCS) tools/krcorectl.h include/krcore/uapi.h
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(UCFLAGS) $(SAN) -Itools $(shell pkg-config --cflags $(CTL_PKGS)) \
+		-o $@ $(CTL_TEST_SRCS) $(CTL_LIBS) -lcriterion
+
+.PHONY: krcorectl-test abi-test
+krcorectl-test: $(CTL_TEST) $(BUILD)/bin/krcorectl
+	$(Q)tests/summary.sh run $(BUILD)/tests/krcorectl $(CTL_TEST)
+
+# The public headers, alone.
+abi-test:
+	$(Q)BUILD=$(BUILD) CC="$(CC)" tests/abi/run.sh
