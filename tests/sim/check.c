@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What must hold in every run, from what programs wrote and read alone: bytes
+ * are a function of stream and position, an end that closed cleanly was heard
+ * in full, memory stays inside the windows, idle means idle, everything ends.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "sim.h"
+
+void sim_fail(const struct sim *s, const char *format, ...)
+{
+	va_list ap;
+
+	fflush(stdout);
+	fprintf(stderr, "seed %lu failed at %.6f s: ", (unsigned long)s->seed,
+		s->now / 1e9);
+	va_start(ap, format);
+	vfprintf(stderr, format, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	abort();
+}
+
+struct sim_ep *sim_ep_other(const struct sim_ep *ep)
+{
+	return ep->is_server ? ep->conn->client : ep->conn->server;
+}
+
+static void check_pages(const struct sim *s, const struct kr_buf *b, u32 limit)
+{
+	if (b->nr_pages > limit / KR_PAGE_SIZE + 3)
+		sim_fail(s, "%u pages for a window of %u bytes", b->nr_pages, limit);
+}
+
+void sim_check_bounds(const struct sim *s, const struct sim_ep *ep)
+{
+	const struct kr_vqp *v = &ep->sv->v;
+	const struct kr_rx *rx = &v->rx;
+	u64 high = rx->ooo.nr ? rx->ooo.at[rx->ooo.nr - 1].hi : rx->accepted;
+	u64 limit = s->cfg.resize ? s->cfg.rx_limit : rx->limit;
+
+	if (high - rx->read > limit)
+		sim_fail(s, "connection %u: %lu bytes kept, limit %lu",
+			 ep->conn->nr, (unsigned long)(high - rx->read),
+			 (unsigned long)limit);
+	if (v->tx.end - v->tx.head > v->tx.limit)
+		sim_fail(s, "connection %u: send buffer over its limit",
+			 ep->conn->nr);
+	check_pages(s, &rx->buf, limit);
+	check_pages(s, &v->tx.buf, v->tx.limit);
+}
+
+void sim_check_bytes(const struct sim *s, struct sim_ep *ep, const u8 *p, u32 len)
+{
+	const struct sim_ep *other = sim_ep_other(ep);
+	u64 pos = ep->read;
+	u32 i;
+
+	if (s->cfg.flips)
+		return;
+	if (!other)
+		sim_fail(s, "connection %u: bytes of nobody", ep->conn->nr);
+	if (pos + len > other->written)
+		sim_fail(s, "connection %u: read up to %lu, written up to %lu",
+			 ep->conn->nr, (unsigned long)(pos + len),
+			 (unsigned long)other->written);
+	for (i = 0; i < len; i++)
+		if (p[i] != sim_stream_byte(other->key, pos + i))
+			sim_fail(s, "connection %u: wrong byte at %lu",
+				 ep->conn->nr, (unsigned long)(pos + i));
+}
+
+void sim_check_eof(const struct sim *s, const struct sim_ep *ep)
+{
+	const struct sim_ep *other = sim_ep_other(ep);
+
+	if (s->cfg.flips)
+		return;
+	if (!other || !other->is_shut || ep->read != other->written)
+		sim_fail(s, "connection %u: end of stream at %lu, written %lu",
+			 ep->conn->nr, (unsigned long)ep->read,
+			 other ? (unsigned long)other->written : 0);
+}
+
+void sim_check_opened(const struct sim *s, struct sim_ep *ep)
+{
+	struct sim_conn *c = ep->conn;
+
+	if (ep->is_open)
+		sim_fail(s, "connection %u: opened twice", c->nr);
+	if (!ep->is_server)
+		return;
+	if (!s->cfg.flips && c->server)
+		sim_fail(s, "connection %u: accepted twice", c->nr);
+	if (!s->cfg.flips && (!c->client || !c->client->is_open))
+		sim_fail(s, "connection %u: accepted, but not confirmed by its client",
+			 c->nr);
+	c->server = ep;
+}
+
+void sim_check_released(const struct sim *s, const struct sim_ep *ep)
+{
+	const struct sim_ep *other = sim_ep_other(ep);
+	u64 accepted;
+
+	if (ep->end_state != KR_VQP_CLOSED || s->cfg.flips)
+		return;
+	if (!other || !other->is_shut || !ep->is_shut)
+		sim_fail(s, "connection %u: CLOSED without both FINs", ep->conn->nr);
+	accepted = other->is_released ? other->accepted : other->sv->v.rx.accepted;
+	if (accepted != ep->written)
+		sim_fail(s, "connection %u: CLOSED with %lu of %lu bytes accepted",
+			 ep->conn->nr, (unsigned long)accepted,
+			 (unsigned long)ep->written);
+	if (ep->accepted != other->written)
+		sim_fail(s, "connection %u: CLOSED after %lu of %lu bytes",
+			 ep->conn->nr, (unsigned long)ep->accepted,
+			 (unsigned long)other->written);
+}
+
+/* Nothing in this run is a reason for a connection to end with an error. */
+static bool is_gentle(const struct sim_cfg *c)
+{
+	return !c->partitions && !c->reboots && !c->drops && !c->path_losses &&
+	       !c->flips && !c->abort && !c->close_early && !c->keepalive &&
+	       c->loss <= 100000 && c->burst <= 1000 && !c->slot_stops &&
+	       c->user_timeout_ns >= 60 * KR_SEC;
+}
+
+static void check_conn(const struct sim *s, const struct sim_conn *c)
+{
+	if (c->client && c->client->is_refused && c->server && !s->cfg.flips)
+		sim_fail(s, "connection %u: refused and accepted", c->nr);
+	if (!is_gentle(&s->cfg))
+		return;
+	if (c->client && c->client->is_open && c->client->err)
+		sim_fail(s, "connection %u: the client got error %d for no reason",
+			 c->nr, c->client->err);
+	if (c->server && c->server->err)
+		sim_fail(s, "connection %u: the server got error %d for no reason",
+			 c->nr, c->server->err);
+}
+
+void sim_check_end(const struct sim *s)
+{
+	const struct kr_assoc *a;
+	u32 i, j;
+
+	for (i = 0; i < s->cfg.conns; i++)
+		check_conn(s, &s->conns[i]);
+	for (i = 0; i < s->cfg.hosts; i++) {
+		if (s->hosts[i].backlog)
+			sim_fail(s, "host %u: %u left in the backlog", i,
+				 s->hosts[i].backlog);
+		for (j = 0; j < s->cfg.hosts; j++) {
+			if (!s->hosts[i].peers[j].assoc)
+				continue;
+			a = &s->hosts[i].peers[j].assoc->a;
+			if (a->nr_vqps || a->nr_tombs || a->ch.inflight)
+				sim_fail(s, "host %u: %u VQPs, %u tombstones, %u packets in flight to %u are left",
+					 i, a->nr_vqps, a->nr_tombs,
+					 a->ch.inflight, j);
+		}
+	}
+	if (sim_env.nr_pages)
+		sim_fail(s, "%lu pages are left", (unsigned long)sim_env.nr_pages);
+}
+
+void sim_check_idle(struct sim *s, u64 window_ns)
+{
+	u64 pairs = s->cfg.hosts * (s->cfg.hosts - 1) / 2;
+	u64 allowed = pairs * (window_ns / KR_KEEPALIVE_NS + 2) * 4;
+	u64 before = s->nr_packets;
+	const struct sim_ep *ep;
+	u32 i;
+
+	for (i = 0; i < s->cfg.conns; i++)
+		if (s->conns[i].client)
+			s->conns[i].client->nr_timers = 0;
+	window_ns += s->now;
+	while (sim_step(s, window_ns))
+		;
+	if (s->nr_packets - before > allowed)
+		sim_fail(s, "%lu packets while idle, %lu are enough",
+			 (unsigned long)(s->nr_packets - before),
+			 (unsigned long)allowed);
+	for (i = 0; i < s->cfg.conns; i++) {
+		ep = s->conns[i].client;
+		if (ep && ep->sv && !ep->is_released && ep->nr_timers > 2)
+			sim_fail(s, "connection %u: %u timers while idle", i,
+				 ep->nr_timers);
+	}
+}
+
+void sim_check_quiet(const struct sim *s, u64 packets)
+{
+	if (s->nr_packets != packets)
+		sim_fail(s, "%lu packets although nobody has a connection",
+			 (unsigned long)(s->nr_packets - packets));
+}

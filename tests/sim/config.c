@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+/* The profile that a seed draws, and its values by name. */
+#include <stddef.h>
+#include <stdio.h>
+#include "sim.h"
+
+static const struct {
+	const char *name;
+	size_t at;
+} names[] = {
+#define NAME(x) { #x, offsetof(struct sim_cfg, x) }
+	NAME(hosts), NAME(conns), NAME(work_ns), NAME(stream_max),
+	NAME(chunk_max), NAME(think_ns), NAME(rx_limit), NAME(tx_limit),
+	NAME(user_timeout_ns), NAME(give_up_ns), NAME(backlog), NAME(hold),
+	NAME(keepalive), NAME(close_early), NAME(abort), NAME(stall),
+	NAME(reject), NAME(cork), NAME(resize), NAME(mtu), NAME(delay_ns),
+	NAME(jitter_ns), NAME(rate), NAME(queue), NAME(loss), NAME(burst),
+	NAME(dup), NAME(reorder), NAME(flips), NAME(partitions), NAME(reboots),
+	NAME(drops), NAME(path_losses), NAME(slots), NAME(slot_stops),
+	NAME(nomem),
+#undef NAME
+};
+
+static u64 *value_of(struct sim_cfg *cfg, size_t i)
+{
+	return (u64 *)((char *)cfg + names[i].at);
+}
+
+bool sim_cfg_set(struct sim_cfg *cfg, const char *name, u64 value)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		if (strcmp(names[i].name, name))
+			continue;
+		*value_of(cfg, i) = value;
+		return true;
+	}
+	return false;
+}
+
+void sim_cfg_print(const struct sim_cfg *cfg)
+{
+	struct sim_cfg copy = *cfg;
+	size_t i;
+
+	printf("profile:");
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		printf(" %s=%lu", names[i].name, (unsigned long)*value_of(&copy, i));
+	putchar('\n');
+}
+
+/* Zero in most runs, so that each fault is also met alone. */
+static u64 maybe(struct sim_prng *r, u32 ppm, u64 lo, u64 hi)
+{
+	return sim_chance(r, ppm) ? sim_spread(r, lo, hi) : 0;
+}
+
+static void draw_work(struct sim_cfg *c, struct sim_prng *r)
+{
+	c->hosts = sim_chance(r, 750000) ? 2 : sim_between(r, 3, 4);
+	c->conns = sim_spread(r, 1, 300);
+	c->work_ns = sim_spread(r, 20 * KR_MSEC, 20 * KR_SEC);
+	c->stream_max = sim_spread(r, 100, 1 << 20);
+	c->chunk_max = sim_spread(r, 1, 65536);
+	if (c->stream_max / c->chunk_max > 2000)
+		c->chunk_max = c->stream_max / 2000;
+	if (c->conns * c->stream_max > 16 << 20)
+		c->stream_max = (16 << 20) / c->conns;
+	c->think_ns = sim_spread(r, KR_USEC, KR_MSEC);
+	c->rx_limit = sim_spread(r, 1024, 1 << 20);
+	c->tx_limit = sim_spread(r, 1024, 1 << 20);
+	c->user_timeout_ns = sim_chance(r, 500000) ? 120 * KR_SEC :
+			     sim_spread(r, 200 * KR_MSEC, 100 * KR_SEC);
+	c->give_up_ns = sim_spread(r, 5 * KR_MSEC, 5 * KR_SEC);
+	c->backlog = sim_spread(r, 1, 512);
+	c->hold = maybe(r, 300000, 10000, SIM_PPM);
+	c->keepalive = c->hold ? 0 : maybe(r, 200000, 10000, SIM_PPM);
+	c->close_early = maybe(r, 300000, 1000, SIM_PPM);
+	c->abort = maybe(r, 200000, 1000, SIM_PPM);
+	c->stall = maybe(r, 300000, 100, 100000);
+	c->reject = maybe(r, 200000, 1000, 500000);
+	c->cork = maybe(r, 200000, 1000, 500000);
+	c->resize = maybe(r, 100000, 1000, 500000);
+}
+
+static void draw_net(struct sim_cfg *c, struct sim_prng *r)
+{
+	c->mtu = sim_chance(r, 500000) ? 1024 : sim_between(r, 1024, 4096);
+	c->delay_ns = sim_spread(r, KR_USEC, 20 * KR_MSEC);
+	c->jitter_ns = sim_below(r, c->delay_ns + 1);
+	c->rate = sim_spread(r, 2000000, 5000000000ull);
+	c->queue = sim_spread(r, 50000, 2000000);
+	c->loss = maybe(r, 600000, 100, 300000);
+	c->burst = maybe(r, 300000, 10, 10000);
+	c->dup = maybe(r, 400000, 100, 300000);
+	c->reorder = maybe(r, 400000, 100, 300000);
+}
+
+static void draw_events(struct sim_cfg *c, struct sim_prng *r)
+{
+	c->partitions = maybe(r, 200000, 1, 10);
+	c->reboots = maybe(r, 150000, 1, 8);
+	c->drops = maybe(r, 100000, 1, 8);
+	c->path_losses = maybe(r, 150000, 1, 10);
+	c->slots = sim_spread(r, 1, 256);
+	c->slot_stops = maybe(r, 150000, 1, 20);
+	c->nomem = maybe(r, 200000, 100, 200000);
+}
+
+void sim_cfg_draw(struct sim_cfg *cfg, u64 seed, bool has_flips)
+{
+	struct sim_prng r;
+
+	sim_prng_init(&r, seed ^ 0x636667);
+	memset(cfg, 0, sizeof(*cfg));
+	draw_work(cfg, &r);
+	draw_net(cfg, &r);
+	draw_events(cfg, &r);
+	if (has_flips)
+		cfg->flips = sim_spread(&r, 1000, 100000);
+}

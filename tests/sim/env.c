@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+/* Core's memory: counted, and refused now and then. */
+#include <stdlib.h>
+#include "sim.h"
+
+struct sim_env sim_env;
+
+static bool is_refused(void)
+{
+	if (!sim_chance(&sim_env.rng, sim_env.fail))
+		return false;
+	sim_env.nr_failed++;
+	return true;
+}
+
+void *kr_env_alloc(size_t size)
+{
+	if (size > 16384)
+		abort();
+	if (is_refused())
+		return NULL;
+	sim_env.nr_blocks++;
+	return calloc(1, size);
+}
+
+void kr_env_free(void *ptr)
+{
+	if (ptr)
+		sim_env.nr_blocks--;
+	free(ptr);
+}
+
+void *kr_env_page_alloc(void *owner, bool may_sleep)
+{
+	if (is_refused())
+		return NULL;
+	sim_env.nr_pages++;
+	return malloc(KR_PAGE_SIZE);
+}
+
+void kr_env_page_free(void *page)
+{
+	sim_env.nr_pages--;
+	free(page);
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+/* Faults that happen at a time: drawn at the start, undone at the end. */
+#include "sim.h"
+
+static struct sim_host *any_host(struct sim *s)
+{
+	return &s->hosts[sim_below(&s->rng, s->cfg.hosts)];
+}
+
+static struct sim_peer *any_peer(struct sim *s)
+{
+	struct sim_host *h = any_host(s);
+
+	return &h->peers[(h->nr + 1 + sim_below(&s->rng, s->cfg.hosts - 1)) %
+			 s->cfg.hosts];
+}
+
+static void on_partition(struct sim *s, void *obj, u64 arg)
+{
+	struct sim_peer *p = any_peer(s);
+	u64 until = s->now + sim_spread(&s->rng, KR_MSEC, 20 * KR_SEC);
+	u64 way = sim_below(&s->rng, 3);
+
+	sim_note(s, "partition of %u and %u until %lu", p->host->nr, p->to,
+		 (unsigned long)until);
+	if (way != 1)
+		s->links[p->host->nr][p->to].blocked_ns = until;
+	if (way != 2)
+		s->links[p->to][p->host->nr].blocked_ns = until;
+}
+
+static void mark_rebooted(struct sim *s, struct sim_host *h)
+{
+	u32 i;
+
+	for (i = 0; i < s->cfg.conns; i++)
+		if (s->conns[i].from == h || s->conns[i].to == h)
+			s->conns[i].is_rebooted = true;
+}
+
+/* The programs of the host die with it; nobody else is told. */
+static void on_reboot(struct sim *s, void *obj, u64 arg)
+{
+	struct sim_host *h = any_host(s);
+	u32 i;
+
+	sim_note(s, "host %u reboots", h->nr);
+	mark_rebooted(s, h);
+	for (i = 0; i < s->cfg.hosts; i++)
+		sim_peer_gone(&h->peers[i], ENETDOWN);
+	sim_host_boot(h, sim_chance(&s->rng, 500000));
+}
+
+/* One side forgets an association without a reboot. */
+static void on_drop(struct sim *s, void *obj, u64 arg)
+{
+	sim_peer_gone(any_peer(s), ECONNRESET);
+}
+
+static void on_path_return(struct sim *s, void *obj, u64 arg)
+{
+	sim_peer_ask(obj);
+}
+
+static void on_path_lost(struct sim *s, void *obj, u64 arg)
+{
+	struct sim_peer *p = any_peer(s);
+
+	if (!p->assoc || p->assoc->a.path != KR_PATH_READY)
+		return;
+	sim_note(s, "host %u loses the path to %u", p->host->nr, p->to);
+	kr_assoc_path_lost(&p->assoc->a, s->now);
+	sim_peer_run(p);
+	sim_at(s, s->now + sim_spread(&s->rng, KR_MSEC, 5 * KR_SEC),
+	       on_path_return, p, 0);
+}
+
+static void on_slot_stop(struct sim *s, void *obj, u64 arg)
+{
+	struct sim_host *h = any_host(s);
+
+	h->stop_ns = s->now + sim_spread(&s->rng, 100 * KR_USEC, 500 * KR_MSEC);
+	sim_at(s, h->stop_ns, sim_host_tx_ready, h, 0);
+}
+
+static void plan(struct sim *s, u64 nr, sim_fn fn)
+{
+	while (nr--)
+		sim_at(s, s->now + sim_below(&s->rng, s->cfg.work_ns), fn, NULL, 0);
+}
+
+void sim_fault_start(struct sim *s)
+{
+	s->is_faulty = true;
+	plan(s, s->cfg.partitions, on_partition);
+	plan(s, s->cfg.reboots, on_reboot);
+	plan(s, s->cfg.drops, on_drop);
+	plan(s, s->cfg.path_losses, on_path_lost);
+	plan(s, s->cfg.slot_stops, on_slot_stop);
+	sim_prng_init(&sim_env.rng, s->seed ^ 0x6d656d);
+	sim_env.fail = s->cfg.nomem;
+}
+
+void sim_fault_stop(struct sim *s)
+{
+	u32 i, j;
+
+	s->is_faulty = false;
+	sim_env.fail = 0;
+	for (i = 0; i < s->cfg.hosts; i++)
+		for (j = 0; j < s->cfg.hosts; j++)
+			s->links[i][j].blocked_ns = 0;
+	for (i = 0; i < s->cfg.hosts; i++)
+		for (j = 0; j < s->cfg.hosts; j++)
+			if (s->hosts[i].peers[j].assoc)
+				sim_peer_ask(&s->hosts[i].peers[j]);
+}

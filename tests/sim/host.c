@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the kernel's host.c does around an association: it finds the peer by a
+ * hello, proves a path, sends while there are slots, keeps one timer, answers
+ * GONE to a PING for nobody, and asks again while somebody waits.
+ */
+#include <stdlib.h>
+#include "sim.h"
+
+#define NEVER (~0ull)
+#define RETRY_NS (10 * KR_MSEC)
+#define CHECK_AGAIN_NS KR_SEC
+#define WORKER_NS (50 * KR_USEC)
+
+/* A PATH_REQ or a PING for nobody, on its way to the worker. */
+struct item {
+	u64 gone_tag;
+	struct kr_path_msg pm;
+};
+
+static void fill_end(const struct sim_host *h, struct kr_end *e)
+{
+	memset(e, 0, sizeof(*e));
+	e->gid[0] = h->nr + 1;
+	e->qpn = h->qpn;
+	e->qkey = 0x80000000u | h->qpn;
+	e->mtu = h->sim->cfg.mtu;
+}
+
+void sim_host_boot(struct sim_host *h, bool is_new_qp)
+{
+	struct sim *s = h->sim;
+	u32 i;
+
+	h->boots++;
+	put_unaligned_be64(sim_mix(s->seed + h->nr * 1000 + h->boots), h->instance);
+	h->instance[8] = h->nr;
+	if (is_new_qp || !h->qpn)
+		h->qpn = 16 + h->nr * 4096 + h->boots;
+	h->free_slots = s->cfg.slots + SIM_CONTROL_SLOTS;
+	h->stop_ns = 0;
+	for (i = 0; i < s->cfg.hosts; i++) {
+		h->peers[i].host = h;
+		h->peers[i].to = i;
+		h->peers[i].timer_ns = NEVER;
+		h->peers[i].is_starved = false;
+		h->peers[i].is_asking = false;
+	}
+}
+
+/* Output and time. */
+
+static void slot_done(struct sim *s, void *obj, u64 arg)
+{
+	struct sim_host *h = obj;
+
+	if (arg != h->boots)
+		return;
+	h->free_slots++;
+	sim_host_tx_ready(s, h, 0);
+}
+
+void sim_host_tx_ready(struct sim *s, void *obj, u64 arg)
+{
+	struct sim_host *h = obj;
+	u32 i;
+
+	for (i = 0; i < s->cfg.hosts; i++) {
+		if (!h->peers[i].is_starved)
+			continue;
+		h->peers[i].is_starved = false;
+		sim_peer_run(&h->peers[i]);
+	}
+}
+
+static bool get_slot(struct sim_host *h, bool is_data)
+{
+	u32 keep = is_data ? SIM_CONTROL_SLOTS : 0;
+
+	if (h->stop_ns > h->sim->now || h->free_slots <= keep)
+		return false;
+	h->free_slots--;
+	return true;
+}
+
+static void post(struct sim_peer *p, const u8 *buf, u32 len)
+{
+	struct kr_assoc *a = &p->assoc->a;
+	struct sim_host *h = p->host;
+	struct sim *s = h->sim;
+
+	p->nr_packets++;
+	sim_net_send(s, h->nr, a->remote.gid[0] - 1, a->remote.qpn, buf, len);
+	sim_at(s, s->now + len + sim_below(&s->rng, 2 * KR_USEC), slot_done, h,
+	       h->boots);
+}
+
+/* False: core lacked memory. */
+static bool output(struct sim_peer *p)
+{
+	struct kr_assoc *a = &p->assoc->a;
+	struct sim *s = p->host->sim;
+	u8 buf[SIM_PACKET_MAX];
+	bool is_data;
+	u32 len;
+
+	while (kr_assoc_has_output(a, s->now)) {
+		is_data = get_slot(p->host, true);
+		if (!is_data && !get_slot(p->host, false)) {
+			p->is_starved = true;
+			return true;
+		}
+		len = kr_assoc_output(a, buf, sizeof(buf), is_data, s->now);
+		if (!len) {
+			p->host->free_slots++;
+			p->is_starved = !is_data;
+			return !is_data;
+		}
+		if (len > a->mtu)
+			sim_fail(s, "a packet of %u bytes, MTU %u", len, a->mtu);
+		post(p, buf, len);
+	}
+	return true;
+}
+
+static void on_timer(struct sim *s, void *obj, u64 arg)
+{
+	struct sim_peer *p = obj;
+
+	if (!p->assoc || p->timer_ns != s->now || p->assoc->nr != arg)
+		return;
+	p->timer_ns = NEVER;
+	kr_assoc_timeout(&p->assoc->a, s->now);
+	sim_peer_run(p);
+}
+
+void sim_peer_run(struct sim_peer *p)
+{
+	struct sim *s = p->host->sim;
+	bool has_memory;
+	u64 when;
+
+	if (!p->assoc)
+		return;
+	has_memory = output(p);
+	when = kr_assoc_deadline(&p->assoc->a);
+	if (!has_memory)
+		when = min(when, s->now + RETRY_NS);
+	if (when >= p->timer_ns)
+		return;
+	p->timer_ns = max(when, s->now);
+	sim_at(s, p->timer_ns, on_timer, p, p->assoc->nr);
+}
+
+/* The path. */
+
+static bool is_waiting(const struct sim_peer *p)
+{
+	const struct kr_assoc *a = &p->assoc->a;
+
+	if (!a->nr_vqps && !a->nr_tombs)
+		return false;
+	return a->path == KR_PATH_NONE ||
+	       (a->path == KR_PATH_READY && kr_channel_is_silent(&a->ch));
+}
+
+static void check_again(struct sim *s, void *obj, u64 arg)
+{
+	struct sim_peer *p = obj;
+
+	if (p->assoc && p->assoc->nr == arg && is_waiting(p))
+		sim_peer_ask(p);
+}
+
+static void on_path_event(struct kr_assoc *a, enum kr_path_event event)
+{
+	struct sim_assoc *as = container_of(a, struct sim_assoc, a);
+	struct sim *s = as->peer->host->sim;
+
+	sim_note(s, "host %u: path to %u: event %d", as->peer->host->nr,
+		 as->peer->to, event);
+	if (event != KR_PATH_EV_READY)
+		sim_at(s, s->now + CHECK_AGAIN_NS / 10, check_again, as->peer, as->nr);
+}
+
+static struct sim_assoc *create(struct sim_peer *p, const u8 instance[16])
+{
+	struct sim_assoc *as = malloc(sizeof(*as));
+	struct sim *s = p->host->sim;
+
+	if (!as)
+		abort();
+	as->peer = p;
+	as->nr = ++s->nr_assocs;
+	kr_assoc_init(&as->a, &sim_ops, as, sim_mix(s->seed ^ as->nr << 20) | 1,
+		      p->host->instance, instance, s->now);
+	p->assoc = as;
+	p->timer_ns = NEVER;
+	p->is_starved = false;
+	return as;
+}
+
+static u64 token_of(const struct sim_host *h, const u8 instance[16])
+{
+	return sim_mix(get_unaligned_be64(instance) ^
+		       get_unaligned_be64(h->instance)) | 1;
+}
+
+/* The association with this instance of the peer; another one is gone. */
+static struct sim_assoc *assoc_for(struct sim_peer *p, const u8 instance[16])
+{
+	if (p->assoc && memcmp(p->assoc->a.peer_instance, instance, 16))
+		sim_peer_gone(p, ECONNRESET);
+	return p->assoc ? p->assoc : create(p, instance);
+}
+
+static void prove(struct sim_peer *p)
+{
+	struct sim *s = p->host->sim;
+	struct sim_host *to = &s->hosts[p->to];
+	struct kr_assoc *a = &assoc_for(p, to->instance)->a;
+	struct kr_end local, remote;
+
+	fill_end(p->host, &local);
+	fill_end(to, &remote);
+	if (a->path == KR_PATH_PROBING)
+		return;
+	if (a->path == KR_PATH_READY) {
+		if (a->remote.qpn == remote.qpn)
+			return;
+		kr_assoc_path_lost(a, s->now);
+	}
+	kr_assoc_path_start(a, &local, &remote, token_of(to, p->host->instance),
+			    s->now);
+	sim_peer_run(p);
+}
+
+static void on_hello(struct sim *s, void *obj, u64 arg)
+{
+	struct sim_peer *p = obj;
+
+	if (arg != p->host->boots)
+		return;
+	p->is_asking = false;
+	if (!sim_net_is_blocked(s, p->host->nr, p->to) &&
+	    !sim_net_is_blocked(s, p->to, p->host->nr))
+		prove(p);
+	if (p->assoc)
+		sim_at(s, s->now + CHECK_AGAIN_NS, check_again, p, p->assoc->nr);
+}
+
+void sim_peer_ask(struct sim_peer *p)
+{
+	struct sim *s = p->host->sim;
+
+	if (p->is_asking)
+		return;
+	p->is_asking = true;
+	sim_at(s, s->now + 2 * s->cfg.delay_ns + WORKER_NS, on_hello, p,
+	       p->host->boots);
+}
+
+void sim_peer_gone(struct sim_peer *p, int err)
+{
+	struct sim_assoc *as = p->assoc;
+	struct sim *s = p->host->sim;
+
+	if (!as)
+		return;
+	sim_note(s, "host %u: association %lu with %u ends", p->host->nr,
+		 (unsigned long)as->nr, p->to);
+	kr_assoc_end(&as->a);
+	while (kr_assoc_abort_some(&as->a, err, s->now))
+		;
+	kr_assoc_clean(&as->a);
+	p->assoc = NULL;
+	free(as);
+}
+
+/* Packets. */
+
+static void answer_path_req(struct sim_host *h, const struct kr_path_msg *pm)
+{
+	struct sim *s = h->sim;
+	u32 from = pm->end.gid[0] - 1u;
+	struct sim_peer *p = &h->peers[from];
+	struct kr_end local;
+
+	if (from >= s->cfg.hosts || from == h->nr)
+		return;
+	/* A request that was under way when its sender rebooted. */
+	if (p->assoc && memcmp(p->assoc->a.peer_instance, pm->instance, 16) &&
+	    memcmp(s->hosts[from].instance, pm->instance, 16))
+		return;
+	fill_end(h, &local);
+	kr_assoc_path_req(&assoc_for(p, pm->instance)->a, &local, pm, s->now);
+	sim_peer_run(p);
+}
+
+static void send_gone(struct sim_host *h, const struct kr_end *to, u64 tag)
+{
+	struct kr_msg m = { .type = KR_MSG_GONE };
+	u8 buf[KR_HDR_LEN + KR_MSG_HDR_LEN + KR_GONE_LEN];
+	u32 host = to->gid[0] - 1u;
+	struct kr_hdr hdr = { 0 };
+
+	if (host >= h->sim->cfg.hosts || host == h->nr)
+		return;
+	hdr.body_len = kr_wire_put_u64(buf + KR_HDR_LEN, &m, tag);
+	kr_wire_put_hdr(buf, &hdr);
+	sim_net_send(h->sim, h->nr, host, to->qpn, buf, sizeof(buf));
+}
+
+static void on_item(struct sim *s, void *obj, u64 arg)
+{
+	struct item *item = obj;
+
+	if (item->gone_tag)
+		send_gone(&s->hosts[arg], &item->pm.end, item->gone_tag);
+	else
+		answer_path_req(&s->hosts[arg], &item->pm);
+}
+
+static void queue_item(struct sim_host *h, const struct kr_path_msg *pm, u64 tag)
+{
+	struct item *item = malloc(sizeof(*item));
+
+	if (!item)
+		abort();
+	item->pm = *pm;
+	item->gone_tag = tag;
+	sim_at_owned(h->sim, h->sim->now + WORKER_NS, on_item, item, h->nr);
+}
+
+static void receive_gone(struct sim_host *h, u64 tag)
+{
+	u32 i;
+
+	for (i = 0; i < h->sim->cfg.hosts; i++)
+		if (h->peers[i].assoc && h->peers[i].assoc->a.remote_id == tag)
+			sim_peer_gone(&h->peers[i], ECONNRESET);
+}
+
+static void receive_untagged(struct sim_host *h, const u8 *p, const u8 *end)
+{
+	struct kr_path_msg pm;
+	struct kr_msg m;
+
+	if (!kr_wire_get_msg(&p, end, &m))
+		return;
+	if (m.type == KR_MSG_GONE)
+		receive_gone(h, kr_wire_get_u64(&m));
+	else if (m.type == KR_MSG_PATH_REQ && kr_wire_get_path(&m, &pm) &&
+		 pm.token == token_of(h, pm.instance))
+		queue_item(h, &pm, 0);
+}
+
+static void receive_unknown(struct sim_host *h, u64 tag, const u8 *p, const u8 *end)
+{
+	struct kr_path_msg pm = { 0 };
+	struct kr_msg m;
+
+	while (p != end && kr_wire_get_msg(&p, end, &m)) {
+		if (m.type != KR_MSG_PING || !kr_wire_get_end(&m, &pm.end))
+			continue;
+		queue_item(h, &pm, tag);
+		return;
+	}
+}
+
+void sim_host_receive(struct sim_host *h, const u8 *p, u32 len)
+{
+	const u8 *body = p + KR_HDR_LEN;
+	struct kr_hdr hdr;
+	u32 i;
+
+	if (!kr_wire_get_hdr(p, len, &hdr))
+		return;
+	if (!hdr.tag) {
+		receive_untagged(h, body, body + hdr.body_len);
+		return;
+	}
+	for (i = 0; i < h->sim->cfg.hosts; i++) {
+		if (!h->peers[i].assoc || h->peers[i].assoc->a.local_id != hdr.tag)
+			continue;
+		kr_assoc_input(&h->peers[i].assoc->a, &hdr, body, h->sim->now);
+		sim_peer_run(&h->peers[i]);
+		return;
+	}
+	receive_unknown(h, hdr.tag, body, body + hdr.body_len);
+}
+
+static void on_path_req(struct kr_assoc *a, const struct kr_path_msg *pm)
+{
+	queue_item(container_of(a, struct sim_assoc, a)->peer->host, pm, 0);
+}
+
+/* The rest of kr_ops is the user's. */
+const struct kr_ops sim_ops = {
+	.incoming = sim_incoming,
+	.event = sim_event,
+	.released = sim_released,
+	.arm = sim_arm,
+	.path_event = on_path_event,
+	.path_req = on_path_req,
+};

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+/*
+ * krsim [--seed N] [--seeds N] [--trace] [--flips] [NAME=VALUE...]
+ *
+ * Each seed draws a profile and runs it: programs work while the network and
+ * the hosts fail; faults stop and everybody finishes; what stays open must be
+ * idle; then all ends and nothing may be left.  A failure prints the command
+ * that repeats it.
+ */
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+#include "sim.h"
+
+enum {
+	BATCH = 100,
+	EVENTS_MAX = 50000000,		/* of one seed: it does not end */
+};
+
+#define FINISH_NS (400 * KR_SEC)
+#define SETTLE_NS (20 * KR_SEC)
+#define IDLE_NS (60 * KR_SEC)
+
+struct options {
+	u64 seed;
+	u64 nr_seeds;
+	bool is_traced;
+	bool has_flips;
+	char **settings;
+};
+
+struct totals {
+	u64 packets, bytes, opened, clean, events, lost;
+};
+
+static char command[1024];
+
+/* Only what may be called in a signal handler. */
+static void print_command(void)
+{
+	ssize_t n = write(STDERR_FILENO, command, strlen(command));
+
+	(void)n;
+}
+
+static void on_abort(int sig)
+{
+	print_command();
+	signal(sig, SIG_DFL);
+	raise(sig);
+}
+
+/* The sanitizer calls this before it prints. */
+void __asan_on_error(void);
+void __asan_on_error(void)
+{
+	print_command();
+}
+
+static void note_command(const struct options *o, u64 seed)
+{
+	int n = snprintf(command, sizeof(command),
+			 "repeat with: build/tests/sim/krsim --seed %lu%s",
+			 (unsigned long)seed, o->has_flips ? " --flips" : "");
+	char **arg;
+
+	for (arg = o->settings; *arg && n < (int)sizeof(command) - 2; arg++)
+		n += snprintf(command + n, sizeof(command) - n, " %s", *arg);
+	if (n < (int)sizeof(command) - 10)
+		strcpy(command + n, " --trace\n");
+}
+
+static void set_values(struct sim *s, char **settings)
+{
+	char *eq;
+
+	for (; *settings; settings++) {
+		eq = strchr(*settings, '=');
+		if (eq)
+			*eq = 0;
+		if (!eq || !sim_cfg_set(&s->cfg, *settings,
+					strtoull(eq + 1, NULL, 0))) {
+			fprintf(stderr, "krsim: %s?\n", *settings);
+			exit(2);
+		}
+		*eq = '=';
+	}
+}
+
+static void boot(struct sim *s, const struct options *o, u64 seed)
+{
+	u32 i;
+
+	memset(s, 0, sizeof(*s));
+	s->seed = seed;
+	s->now = KR_SEC;
+	s->is_traced = o->is_traced;
+	sim_prng_init(&s->rng, seed);
+	memset(&sim_env, 0, sizeof(sim_env));
+	sim_cfg_draw(&s->cfg, seed, o->has_flips);
+	set_values(s, o->settings);
+	if (s->cfg.hosts < 2 || s->cfg.hosts > SIM_HOSTS_MAX)
+		s->cfg.hosts = 2;
+	if (o->is_traced || o->nr_seeds == 1)
+		sim_cfg_print(&s->cfg);
+	for (i = 0; i < s->cfg.hosts; i++) {
+		s->hosts[i].sim = s;
+		s->hosts[i].nr = i;
+		sim_host_boot(&s->hosts[i], true);
+	}
+}
+
+static void run_until(struct sim *s, u64 when)
+{
+	while (sim_step(s, when))
+		if (s->nr_events > EVENTS_MAX)
+			sim_fail(s, "too many events");
+}
+
+/* Runs until programs are done; a run with flips may leave them waiting. */
+static void finish(struct sim *s, bool is_all)
+{
+	u64 until = s->now + FINISH_NS + 3 * s->cfg.user_timeout_ns;
+
+	sim_user_drain(s, is_all);
+	while (!sim_user_is_done(s, is_all) && s->now < until)
+		run_until(s, s->now + 100 * KR_MSEC);
+	if (sim_user_is_done(s, is_all) || s->cfg.flips)
+		return;
+	sim_user_describe(s);
+	sim_fail(s, "connections that do not end");
+}
+
+static void end_assocs(struct sim *s)
+{
+	u32 i, j;
+
+	for (i = 0; i < s->cfg.hosts; i++)
+		for (j = 0; j < s->cfg.hosts; j++)
+			sim_peer_gone(&s->hosts[i].peers[j], ECONNRESET);
+}
+
+static void run(struct sim *s)
+{
+	u64 packets;
+
+	sim_user_start(s);
+	sim_fault_start(s);
+	run_until(s, s->now + s->cfg.work_ns);
+	sim_note(s, "faults stop");
+	sim_fault_stop(s);
+	finish(s, false);
+	run_until(s, s->now + SETTLE_NS);
+	if (s->cfg.hold && !s->cfg.flips)
+		sim_check_idle(s, IDLE_NS);
+	sim_note(s, "holders finish");
+	finish(s, true);
+	run_until(s, s->now + SETTLE_NS);
+	if (!s->cfg.flips) {
+		sim_check_end(s);
+		packets = s->nr_packets;
+		run_until(s, s->now + IDLE_NS);
+		sim_check_quiet(s, packets);
+	}
+	end_assocs(s);
+	if (sim_env.nr_pages && !s->cfg.flips)
+		sim_fail(s, "pages leak");
+	sim_user_clean(s);
+	sim_heap_clean(s);
+	if (sim_env.nr_blocks || sim_env.nr_pages)
+		sim_fail(s, "%lu blocks and %lu pages leak",
+			 (unsigned long)sim_env.nr_blocks,
+			 (unsigned long)sim_env.nr_pages);
+}
+
+static double seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec + ts.tv_nsec / 1e9;
+}
+
+static void add(struct totals *t, const struct sim *s)
+{
+	t->packets += s->nr_packets;
+	t->bytes += s->nr_bytes;
+	t->opened += s->nr_open;
+	t->events += s->nr_events;
+	t->lost += s->nr_lost;
+}
+
+static int run_all(const struct options *o)
+{
+	struct sim *s = malloc(sizeof(*s));
+	struct totals t = { 0 };
+	double start = seconds();
+	u64 i;
+
+	if (!s)
+		return 1;
+	for (i = 0; i < o->nr_seeds; i++) {
+		note_command(o, o->seed + i);
+		boot(s, o, o->seed + i);
+		run(s);
+		add(&t, s);
+		if ((i + 1) % BATCH && i + 1 != o->nr_seeds)
+			continue;
+		printf("seeds %lu-%lu: %lu connections, %lu packets (%lu lost), %.0f packets/s\n",
+		       (unsigned long)o->seed, (unsigned long)(o->seed + i),
+		       (unsigned long)t.opened, (unsigned long)t.packets,
+		       (unsigned long)t.lost, t.packets / (seconds() - start));
+		fflush(stdout);
+	}
+	free(s);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "seed", required_argument, NULL, 's' },
+		{ "seeds", required_argument, NULL, 'n' },
+		{ "trace", no_argument, NULL, 't' },
+		{ "flips", no_argument, NULL, 'f' },
+		{ 0 },
+	};
+	struct options o = { .seed = 1, .nr_seeds = 1 };
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+		if (c == 's')
+			o.seed = strtoull(optarg, NULL, 0);
+		else if (c == 'n')
+			o.nr_seeds = strtoull(optarg, NULL, 0);
+		else if (c == 't')
+			o.is_traced = true;
+		else if (c == 'f')
+			o.has_flips = true;
+		else
+			return 2;
+	}
+	o.settings = argv + optind;
+	signal(SIGABRT, on_abort);
+	return run_all(&o);
+}

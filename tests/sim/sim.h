@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A simulation of krcore: N hosts, each with an association to each other, in
+ * virtual time on a faulty network.  One seed decides everything.
+ *
+ *   main     options, seeds, the run: work, drain, idle, end
+ *   config   the seed's profile: which faults, how much work
+ *   event    the heap of what happens next
+ *   net      packets between hosts: rate, delay, loss, duplication, partition
+ *   host     what the kernel glue does: associations, paths, slots, GONE
+ *   user     what programs do: connect, write, read, shutdown, close
+ *   fault    partitions, reboots, lost paths, memory and slots that run out
+ *   check    what must hold, known independently of core
+ *   trace    packets in words
+ */
+#ifndef KRCORE_SIM_SIM_H
+#define KRCORE_SIM_SIM_H
+
+#include "core/assoc.h"
+#include "prng.h"
+
+enum {
+	SIM_HOSTS_MAX = 8,
+	SIM_PACKET_MAX = 4096,
+};
+
+struct sim;
+
+/* How much of everything; times in ns, chances per million. */
+struct sim_cfg {
+	u64 hosts, conns;
+	u64 work_ns, stream_max, chunk_max, think_ns, rx_limit, tx_limit;
+	u64 user_timeout_ns, give_up_ns, backlog;
+	u64 hold, keepalive, close_early, abort, stall, reject, cork, resize;
+	u64 mtu, delay_ns, jitter_ns, rate, queue;
+	u64 loss, burst, dup, reorder, flips;
+	u64 partitions, reboots, drops, path_losses, slots, slot_stops, nomem;
+};
+
+/* event.c */
+typedef void (*sim_fn)(struct sim *s, void *obj, u64 arg);
+
+struct sim_event {
+	u64 when;
+	u64 nr;				/* order of those at the same time */
+	sim_fn fn;
+	void *obj;
+	u64 arg;
+	bool is_owner;			/* obj is freed with the event */
+};
+
+struct sim_heap {
+	struct sim_event *at;
+	u64 nr;
+	u64 max;
+	u64 next_nr;
+};
+
+void sim_at(struct sim *s, u64 when, sim_fn fn, void *obj, u64 arg);
+/* obj is from malloc and is freed after fn. */
+void sim_at_owned(struct sim *s, u64 when, sim_fn fn, void *obj, u64 arg);
+bool sim_step(struct sim *s, u64 until);
+void sim_heap_clean(struct sim *s);
+
+/* env.c: the memory of core */
+struct sim_env {
+	u64 nr_blocks;
+	u64 nr_pages;
+	u64 nr_failed;
+	u32 fail;			/* ppm */
+	struct sim_prng rng;
+};
+
+extern struct sim_env sim_env;
+
+/* net.c */
+struct sim_packet {
+	u32 len;
+	u32 from;
+	u32 to;
+	u32 qpn;
+	u8 bytes[];
+};
+
+struct sim_link {
+	u64 free_ns;			/* the bottleneck is busy until then */
+	u64 blocked_ns;			/* partitioned until then */
+	u32 burst_left;			/* packets to lose */
+};
+
+void sim_net_send(struct sim *s, u32 from, u32 to, u32 qpn, const u8 *p, u32 len);
+bool sim_net_is_blocked(const struct sim *s, u32 from, u32 to);
+
+/* host.c */
+struct sim_host;
+
+/* One incarnation of an association. */
+struct sim_assoc {
+	struct kr_assoc a;
+	struct sim_peer *peer;
+	u64 nr;
+};
+
+/* What a host knows of another one. */
+struct sim_peer {
+	struct sim_host *host;
+	u32 to;
+	struct sim_assoc *assoc;	/* NULL: none */
+	u64 timer_ns;
+	bool is_starved;
+	bool is_asking;			/* a hello is under way */
+	u64 nr_packets;			/* sent */
+};
+
+struct sim_host {
+	struct sim *sim;
+	u32 nr;
+	u32 boots;
+	u8 instance[16];
+	u32 qpn;
+	u64 free_slots;
+	u64 stop_ns;			/* no slots until then */
+	u32 backlog;			/* unconfirmed and not accepted yet */
+	struct sim_peer peers[SIM_HOSTS_MAX];
+};
+
+enum { SIM_CONTROL_SLOTS = 2 };
+
+void sim_host_boot(struct sim_host *h, bool is_new_qp);
+void sim_host_receive(struct sim_host *h, const u8 *p, u32 len);
+/* Looks for the peer, makes an association and proves a path. */
+void sim_peer_ask(struct sim_peer *p);
+/* Sends what may go and sets the timer; after each call into core. */
+void sim_peer_run(struct sim_peer *p);
+/* The association ends here; the peer learns it from GONE. */
+void sim_peer_gone(struct sim_peer *p, int err);
+void sim_host_tx_ready(struct sim *s, void *obj, u64 arg);
+
+/* user.c */
+struct sim_vqp {
+	struct kr_vqp v;
+	struct sim_ep *ep;
+};
+
+/* One end of a connection and the program that uses it. */
+struct sim_ep {
+	struct sim_conn *conn;
+	struct sim_ep *other_attempt;	/* server: VQPs of repeated CONNECTs */
+	struct sim_host *host;
+	struct sim_peer *peer;
+	struct sim_vqp *sv;		/* NULL: freed */
+	u64 nr;
+	bool is_server;
+	u64 key;			/* of the stream it writes */
+	u64 total, written, read, abort_at;
+	u64 accepted;			/* by the VQP, when it was released */
+	u64 timer_ns;
+	u64 stall_ns;
+	u32 nr_timers;			/* fired */
+	u32 held;			/* bytes a writer is filling */
+	bool is_open, is_refused, is_ended, is_released, is_queued;
+	bool is_shut, is_closed, is_eof, is_step_armed;
+	enum kr_vqp_state end_state;
+	int err;
+};
+
+struct sim_conn {
+	struct sim *sim;
+	u32 nr;
+	u32 tries;
+	bool is_holder;			/* stays open, idle, until told */
+	bool is_rebooted;		/* an end vanished with its host */
+	struct sim_ep *client;
+	struct sim_ep *server;		/* the confirmed one */
+	struct sim_ep *attempts;	/* all of the server */
+	struct sim_host *from, *to;
+};
+
+extern const struct kr_ops sim_ops;
+
+/* The part of sim_ops that is the user's. */
+int sim_incoming(struct kr_assoc *a, const struct kr_connect *c, struct kr_vqp **out);
+void sim_event(struct kr_vqp *v, u32 events);
+void sim_released(struct kr_vqp *v);
+void sim_arm(struct kr_vqp *v, u64 when);
+
+void sim_user_start(struct sim *s);
+void sim_user_clean(struct sim *s);
+/* Everybody hurries: no stalls, holders finish when @is_all. */
+void sim_user_drain(struct sim *s, bool is_all);
+bool sim_user_is_done(const struct sim *s, bool is_all);
+void sim_user_describe(const struct sim *s);
+
+/* fault.c */
+void sim_fault_start(struct sim *s);
+void sim_fault_stop(struct sim *s);
+
+/* check.c */
+__attribute__((noreturn, format(printf, 2, 3)))
+void sim_fail(const struct sim *s, const char *format, ...);
+void sim_check_bounds(const struct sim *s, const struct sim_ep *ep);
+void sim_check_bytes(const struct sim *s, struct sim_ep *ep, const u8 *p, u32 len);
+void sim_check_eof(const struct sim *s, const struct sim_ep *ep);
+void sim_check_opened(const struct sim *s, struct sim_ep *ep);
+void sim_check_released(const struct sim *s, const struct sim_ep *ep);
+void sim_check_end(const struct sim *s);
+void sim_check_idle(struct sim *s, u64 window_ns);
+void sim_check_quiet(const struct sim *s, u64 packets);
+struct sim_ep *sim_ep_other(const struct sim_ep *ep);
+
+/* trace.c */
+void sim_trace(const struct sim *s, const char *what, u32 from, u32 to,
+	       const u8 *p, u32 len);
+__attribute__((format(printf, 2, 3)))
+void sim_note(const struct sim *s, const char *format, ...);
+
+/* config.c */
+void sim_cfg_draw(struct sim_cfg *cfg, u64 seed, bool has_flips);
+/* "name=value" changes one; false: no such name. */
+bool sim_cfg_set(struct sim_cfg *cfg, const char *name, u64 value);
+void sim_cfg_print(const struct sim_cfg *cfg);
+
+struct sim {
+	u64 seed;
+	u64 now;
+	const char *args;		/* of the command to paste */
+	bool is_traced;
+	bool is_draining;
+	bool is_releasing;		/* holders finish */
+	bool is_faulty;
+	struct sim_cfg cfg;
+	struct sim_prng rng;
+	struct sim_heap heap;
+	struct sim_host hosts[SIM_HOSTS_MAX];
+	struct sim_link links[SIM_HOSTS_MAX][SIM_HOSTS_MAX];
+	struct sim_conn *conns;
+	u64 nr_eps, nr_assocs;
+	u64 nr_events, nr_packets, nr_lost, nr_bytes;
+	u64 nr_open, nr_clean, nr_reset, nr_refused;
+};
+
+#endif

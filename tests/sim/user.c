@@ -1,0 +1,508 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Programs: each connection has one at both ends, which writes its stream in
+ * chunks, reads what comes, and ends in one of the ways that programs have.
+ * Programs act in events of their own, never inside a callback of core.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include "sim.h"
+
+static void on_step(struct sim *s, void *obj, u64 arg);
+
+/* Something happened: the program looks soon. */
+static void wake(struct sim_ep *ep, u64 within_ns)
+{
+	struct sim *s = ep->conn->sim;
+
+	if (ep->is_step_armed)
+		return;
+	ep->is_step_armed = true;
+	sim_at(s, s->now + 1000 + sim_below(&s->rng, within_ns), on_step, ep, 0);
+}
+
+static struct sim_ep *ep_create(struct sim_conn *c, struct sim_host *h, u32 to)
+{
+	struct sim_ep *ep = calloc(1, sizeof(*ep));
+	struct sim *s = c->sim;
+	struct sim_prng *r = &s->rng;
+
+	if (!ep)
+		abort();
+	ep->conn = c;
+	ep->host = h;
+	ep->peer = &h->peers[to];
+	ep->nr = ++s->nr_eps;
+	ep->key = sim_mix(s->seed ^ ep->nr << 32);
+	ep->total = sim_chance(r, 100000) ? 0 : sim_spread(r, 1, s->cfg.stream_max);
+	ep->abort_at = sim_chance(r, s->cfg.abort) ? sim_below(r, ep->total + 1) :
+						     KR_POS_NONE;
+	ep->sv = malloc(sizeof(*ep->sv));
+	if (!ep->sv)
+		abort();
+	ep->sv->ep = ep;
+	kr_vqp_init(&ep->sv->v, KR_KIND_STREAM, sim_spread(r, 512, s->cfg.tx_limit),
+		    sim_spread(r, 512, s->cfg.rx_limit), ep);
+	ep->sv->v.opts.user_timeout_ns = s->cfg.user_timeout_ns;
+	ep->sv->v.opts.orphan_ns = 10 * KR_SEC;
+	if (sim_chance(r, s->cfg.keepalive)) {
+		ep->sv->v.opts.keep_idle_ns = sim_spread(r, 50 * KR_MSEC, 10 * KR_SEC);
+		ep->sv->v.opts.keep_intvl_ns = sim_spread(r, 50 * KR_MSEC, KR_SEC);
+		ep->sv->v.opts.keep_cnt = sim_between(r, 2, 9);
+	}
+	return ep;
+}
+
+static void ep_free_vqp(struct sim_ep *ep)
+{
+	kr_vqp_clean(&ep->sv->v);
+	free(ep->sv);
+	ep->sv = NULL;
+}
+
+/* Both core and the program are done with the VQP. */
+static void maybe_free(struct sim_ep *ep)
+{
+	if (ep->sv && ep->is_released && !ep->held &&
+	    (ep->is_closed || ep->is_refused || !ep->is_open))
+		ep_free_vqp(ep);
+}
+
+static void leave_backlog(struct sim_ep *ep)
+{
+	if (!ep->is_queued)
+		return;
+	ep->is_queued = false;
+	ep->host->backlog--;
+}
+
+/* What core tells. */
+
+static void on_accept(struct sim *s, void *obj, u64 arg)
+{
+	struct sim_ep *ep = obj;
+
+	leave_backlog(ep);
+	wake(ep, s->cfg.think_ns);
+}
+
+void sim_event(struct kr_vqp *v, u32 events)
+{
+	struct sim_ep *ep = container_of(v, struct sim_vqp, v)->ep;
+	struct sim *s = ep->conn->sim;
+
+	if (events & KR_EV_OPEN) {
+		sim_check_opened(s, ep);
+		ep->is_open = true;
+		s->nr_open += !ep->is_server;
+		if (ep->is_server)
+			sim_at(s, s->now + sim_below(&s->rng, s->cfg.think_ns * 4),
+			       on_accept, ep, 0);
+	}
+	if (events & KR_EV_REFUSED) {
+		ep->is_refused = true;
+		s->nr_refused++;
+	}
+	if (events & KR_EV_END) {
+		ep->is_ended = true;
+		ep->err = v->err;
+		ep->end_state = v->state;
+	}
+	sim_check_bounds(s, ep);
+	if (!ep->is_queued)
+		wake(ep, s->cfg.think_ns);
+}
+
+void sim_released(struct kr_vqp *v)
+{
+	struct sim_ep *ep = container_of(v, struct sim_vqp, v)->ep;
+
+	ep->is_released = true;
+	ep->accepted = v->rx.accepted;
+	sim_note(ep->conn->sim, "host %u: VQP %lx of connection %u is %s, err %d",
+		 ep->host->nr, (unsigned long)v->id, ep->conn->nr,
+		 kr_vqp_state_name(v->state), v->err);
+	sim_check_released(ep->conn->sim, ep);
+	if (!ep->is_open)
+		leave_backlog(ep);
+	maybe_free(ep);
+}
+
+static void on_vqp_timer(struct sim *s, void *obj, u64 arg)
+{
+	struct sim_ep *ep = obj;
+
+	if (!ep->sv || ep->timer_ns != arg || ep->is_released)
+		return;
+	ep->nr_timers++;
+	kr_vqp_timeout(&ep->sv->v, s->now);
+	sim_peer_run(ep->peer);
+}
+
+void sim_arm(struct kr_vqp *v, u64 when)
+{
+	struct sim_ep *ep = container_of(v, struct sim_vqp, v)->ep;
+	struct sim *s = ep->conn->sim;
+
+	ep->timer_ns = when;
+	sim_at(s, when + sim_below(&s->rng, 100 * KR_USEC), on_vqp_timer, ep, when);
+}
+
+int sim_incoming(struct kr_assoc *a, const struct kr_connect *c, struct kr_vqp **out)
+{
+	struct sim_peer *p = container_of(a, struct sim_assoc, a)->peer;
+	struct sim *s = p->host->sim;
+	u32 nr = get_unaligned_be32(c->tuple.daddr);
+	struct sim_ep *ep;
+
+	if (nr >= s->cfg.conns || s->conns[nr].to != p->host ||
+	    s->conns[nr].from->nr != p->to) {
+		if (!s->cfg.flips)
+			sim_fail(s, "a CONNECT that nobody sent");
+		return KR_REJECT_NO_LISTENER;
+	}
+	if (s->is_faulty && sim_chance(&s->rng, s->cfg.reject))
+		return KR_REJECT_NO_LISTENER;
+	if (p->host->backlog >= s->cfg.backlog)
+		return -EAGAIN;
+	ep = ep_create(&s->conns[nr], p->host, p->to);
+	ep->is_server = true;
+	ep->is_queued = true;
+	ep->host->backlog++;
+	ep->other_attempt = ep->conn->attempts;
+	ep->conn->attempts = ep;
+	*out = &ep->sv->v;
+	return 0;
+}
+
+/* What programs do. */
+
+static u32 cork_of(struct sim_ep *ep)
+{
+	struct sim *s = ep->conn->sim;
+
+	return sim_chance(&s->rng, s->cfg.cork) ? 900 : 0;
+}
+
+/* The writer has filled its pages. */
+static void finish_write(struct sim_ep *ep)
+{
+	struct kr_vqp *v = &ep->sv->v;
+	u32 len = ep->held, done, room;
+	u8 *to;
+
+	ep->held = 0;
+	v->tx.is_held = false;
+	if (!v->is_attached)
+		return;
+	for (done = 0; done < len; done += room) {
+		to = kr_buf_reserve(&v->tx.buf, v->tx.end + done, &room, true);
+		if (!to)
+			break;
+		room = min(room, len - done);
+		sim_stream_fill(ep->key, ep->written + done, to, room);
+	}
+	if (!done)
+		return;
+	ep->written += done;
+	kr_vqp_wrote(v, done, cork_of(ep), ep->conn->sim->now);
+}
+
+static void on_filled(struct sim *s, void *obj, u64 arg)
+{
+	struct sim_ep *ep = obj;
+
+	finish_write(ep);
+	maybe_free(ep);
+	wake(ep, s->cfg.think_ns);
+	sim_peer_run(ep->peer);
+}
+
+/* True when something was written or is being. */
+static bool write_some(struct sim_ep *ep)
+{
+	struct kr_vqp *v = &ep->sv->v;
+	struct sim *s = ep->conn->sim;
+	u64 len = sim_spread(&s->rng, 1, s->cfg.chunk_max);
+	u32 room;
+
+	len = min(len, ep->total - ep->written);
+	len = min(len, (u64)kr_tx_room(&v->tx));
+	if (!len || !v->is_attached || ep->is_shut)
+		return false;
+	/* Without memory the program waits a little and tries again. */
+	if (kr_buf_grow(&v->tx.buf, v->tx.head, v->tx.end - v->tx.head + len))
+		return true;
+	ep->held = len;
+	if (!sim_chance(&s->rng, 100000)) {
+		finish_write(ep);
+		return true;
+	}
+	/* The copy sleeps while packets come and go. */
+	kr_buf_reserve(&v->tx.buf, v->tx.end, &room, true);
+	v->tx.is_held = true;
+	sim_at(s, s->now + sim_below(&s->rng, 5 * KR_MSEC), on_filled, ep, 0);
+	return true;
+}
+
+static bool read_some(struct sim_ep *ep)
+{
+	struct kr_vqp *v = &ep->sv->v;
+	struct sim *s = ep->conn->sim;
+	u64 len = sim_spread(&s->rng, 1, s->cfg.chunk_max);
+	u8 buf[4096];
+
+	if (!s->is_draining && ep->stall_ns > s->now)
+		return false;
+	if (!s->is_draining && sim_chance(&s->rng, s->cfg.stall))
+		ep->stall_ns = s->now + sim_spread(&s->rng, KR_MSEC, 2 * KR_SEC);
+	len = min(len, kr_rx_ready(&v->rx));
+	len = min_t(u64, len, sizeof(buf));
+	if (len) {
+		kr_buf_read(&v->rx.buf, v->rx.read, buf, len);
+		sim_check_bytes(s, ep, buf, len);
+		ep->read += len;
+		kr_vqp_consumed(v, len, s->now);
+	}
+	if (kr_rx_is_eof(&v->rx) && !ep->is_eof) {
+		ep->is_eof = true;
+		sim_check_eof(s, ep);
+	}
+	return len;
+}
+
+static void resize(struct sim_ep *ep)
+{
+	struct sim *s = ep->conn->sim;
+
+	if (sim_chance(&s->rng, s->cfg.resize))
+		ep->sv->v.rx.limit = sim_spread(&s->rng, 512, s->cfg.rx_limit);
+}
+
+static void close_ep(struct sim_ep *ep)
+{
+	ep->is_closed = true;
+	sim_note(ep->conn->sim, "host %u: close of connection %u", ep->host->nr,
+		 ep->conn->nr);
+	kr_vqp_close(&ep->sv->v, ep->conn->sim->now);
+}
+
+/* Everything is written: the program says so, now or by closing. */
+static void finish(struct sim_ep *ep)
+{
+	struct sim *s = ep->conn->sim;
+
+	if (ep->is_shut || ep->written < ep->total ||
+	    (ep->conn->is_holder && !s->is_releasing))
+		return;
+	ep->is_shut = true;
+	kr_vqp_shutdown(&ep->sv->v, s->now);
+	if (sim_chance(&s->rng, s->cfg.close_early))
+		close_ep(ep);
+}
+
+static void on_step(struct sim *s, void *obj, u64 arg)
+{
+	struct sim_ep *ep = obj;
+	bool is_busy;
+
+	ep->is_step_armed = false;
+	if (!ep->sv || !ep->is_open || ep->is_closed || ep->held || ep->is_queued) {
+		maybe_free(ep);
+		return;
+	}
+	resize(ep);
+	is_busy = read_some(ep);
+	if (write_some(ep))
+		is_busy = true;
+	if (!ep->held && !ep->is_ended) {
+		if (ep->written >= ep->abort_at) {
+			ep->is_closed = true;
+			kr_vqp_abort(&ep->sv->v, ECONNABORTED, KR_RST_ABORT, s->now);
+		} else {
+			finish(ep);
+		}
+	}
+	if (ep->sv && !ep->held && !ep->is_closed &&
+	    ((ep->is_shut && ep->is_eof) || (ep->is_ended && !is_busy)))
+		close_ep(ep);
+	maybe_free(ep);
+	sim_peer_run(ep->peer);
+	if (is_busy || (ep->stall_ns > s->now && !s->is_draining))
+		wake(ep, max(s->cfg.think_ns, ep->stall_ns > s->now ?
+			     ep->stall_ns - s->now : 0));
+}
+
+static void on_cancel(struct sim *s, void *obj, u64 arg)
+{
+	struct sim_ep *ep = obj;
+
+	if (!ep->sv || ep->is_released || ep->is_open)
+		return;
+	close_ep(ep);
+	sim_peer_run(ep->peer);
+}
+
+static void on_connect(struct sim *s, void *obj, u64 arg)
+{
+	struct sim_conn *c = obj;
+	struct sim_peer *p = &c->from->peers[c->to->nr];
+	struct sim_ep *ep;
+	struct kr_vqp *v;
+	u64 wait;
+
+	if (!p->assoc || p->assoc->a.path != KR_PATH_READY)
+		sim_peer_ask(p);
+	if (!p->assoc) {
+		if (c->tries++ < 20)
+			sim_at(s, s->now + 5 * KR_MSEC, on_connect, c, 0);
+		return;
+	}
+	ep = ep_create(c, c->from, c->to->nr);
+	c->client = ep;
+	v = &ep->sv->v;
+	v->tuple.family = 4;
+	v->tuple.sport = 1024 + c->nr % 50000;
+	v->tuple.dport = 80;
+	put_unaligned_be32(c->nr, v->tuple.daddr);
+	wait = sim_spread(&s->rng, KR_MSEC, s->cfg.give_up_ns);
+	if (kr_vqp_connect(&p->assoc->a, v, s->now + wait, s->now)) {
+		ep->is_refused = true;
+		ep->is_released = true;
+		ep_free_vqp(ep);
+		return;
+	}
+	if (sim_chance(&s->rng, 50000))
+		sim_at(s, s->now + sim_below(&s->rng, 2 * wait), on_cancel, ep, 0);
+	sim_peer_run(p);
+}
+
+void sim_user_start(struct sim *s)
+{
+	bool is_storm = sim_chance(&s->rng, 200000);
+	struct sim_conn *c;
+	u32 i;
+
+	s->conns = calloc(s->cfg.conns, sizeof(s->conns[0]));
+	if (!s->conns)
+		abort();
+	for (i = 0; i < s->cfg.conns; i++) {
+		c = &s->conns[i];
+		c->sim = s;
+		c->nr = i;
+		c->is_holder = sim_chance(&s->rng, s->cfg.hold);
+		c->from = &s->hosts[sim_below(&s->rng, s->cfg.hosts)];
+		c->to = &s->hosts[(c->from->nr + 1 +
+				   sim_below(&s->rng, s->cfg.hosts - 1)) %
+				  s->cfg.hosts];
+		sim_at(s, s->now + (is_storm ? KR_MSEC :
+				    sim_below(&s->rng, s->cfg.work_ns)),
+		       on_connect, c, 0);
+	}
+}
+
+static void for_each_ep(struct sim *s, void (*fn)(struct sim *s, struct sim_ep *ep))
+{
+	struct sim_ep *ep;
+	u32 i;
+
+	for (i = 0; i < s->cfg.conns; i++) {
+		if (s->conns[i].client)
+			fn(s, s->conns[i].client);
+		for (ep = s->conns[i].attempts; ep; ep = ep->other_attempt)
+			fn(s, ep);
+	}
+}
+
+static void hurry(struct sim *s, struct sim_ep *ep)
+{
+	if (!ep->is_queued)
+		wake(ep, KR_MSEC);
+}
+
+void sim_user_drain(struct sim *s, bool is_all)
+{
+	s->is_draining = true;
+	s->is_releasing = is_all;
+	for_each_ep(s, hurry);
+}
+
+static bool is_ep_done(const struct sim *s, const struct sim_ep *ep, bool is_all)
+{
+	if (!ep || ep->is_released)
+		return true;
+	return !is_all && ep->conn->is_holder && ep->is_open &&
+	       ep->written == ep->total;
+}
+
+bool sim_user_is_done(const struct sim *s, bool is_all)
+{
+	const struct sim_ep *ep;
+	u32 i;
+
+	for (i = 0; i < s->cfg.conns; i++) {
+		if (!is_ep_done(s, s->conns[i].client, is_all))
+			return false;
+		for (ep = s->conns[i].attempts; ep; ep = ep->other_attempt)
+			if (!is_ep_done(s, ep, is_all))
+				return false;
+	}
+	return true;
+}
+
+static void free_ep(struct sim_ep *ep)
+{
+	if (ep->sv)
+		ep_free_vqp(ep);
+	free(ep);
+}
+
+void sim_user_clean(struct sim *s)
+{
+	struct sim_ep *ep;
+	u32 i;
+
+	for (i = 0; i < s->cfg.conns; i++) {
+		if (s->conns[i].client)
+			free_ep(s->conns[i].client);
+		while ((ep = s->conns[i].attempts)) {
+			s->conns[i].attempts = ep->other_attempt;
+			free_ep(ep);
+		}
+	}
+	free(s->conns);
+}
+
+static void describe(const struct sim *s, const char *side, const struct sim_ep *ep)
+{
+	const struct kr_vqp *v;
+
+	if (!ep || ep->is_released)
+		return;
+	v = &ep->sv->v;
+	printf("connection %u %s at host %u: %s, wrote %lu of %lu, read %lu%s%s%s%s; "
+	       "tx %lu %lu %lu edge %lu inflight %u; rx %lu %lu edge %lu; "
+	       "probe %lu timer %lu\n",
+	       ep->conn->nr, side, ep->host->nr, kr_vqp_state_name(v->state),
+	       (unsigned long)ep->written, (unsigned long)ep->total,
+	       (unsigned long)ep->read, ep->is_shut ? " shut" : "",
+	       ep->is_eof ? " eof" : "", ep->is_closed ? " closed" : "",
+	       ep->is_queued ? " queued" : "", (unsigned long)v->tx.head,
+	       (unsigned long)v->tx.next, (unsigned long)v->tx.end,
+	       (unsigned long)v->tx.edge, v->tx.inflight,
+	       (unsigned long)v->rx.read, (unsigned long)v->rx.accepted,
+	       (unsigned long)v->rx.edge, (unsigned long)v->probe_ns,
+	       (unsigned long)v->timer_ns);
+}
+
+void sim_user_describe(const struct sim *s)
+{
+	const struct sim_ep *ep;
+	u32 i;
+
+	for (i = 0; i < s->cfg.conns; i++) {
+		describe(s, "client", s->conns[i].client);
+		for (ep = s->conns[i].attempts; ep; ep = ep->other_attempt)
+			describe(s, "server", ep);
+	}
+}
