@@ -44,6 +44,15 @@ struct heard {
 
 struct workqueue_struct *kr_hello_wq;
 
+unsigned int kr_grace_ms = 50;
+module_param_named(grace_ms, kr_grace_ms, uint, 0644);
+MODULE_PARM_DESC(grace_ms, "How long a connect waits for a peer's answer (ms)");
+
+unsigned long kr_grace_jiffies(void)
+{
+	return msecs_to_jiffies(clamp(READ_ONCE(kr_grace_ms), 1u, 10000u));
+}
+
 static int addr_set(union hello_addr *a, u8 family, const u8 addr[16], u16 port)
 {
 	memset(a, 0, sizeof(*a));
@@ -175,6 +184,7 @@ int kr_question_open(struct kr_question *q, struct net *net, u8 family,
 		goto err_close;
 	sock_set_work(q->sock, work);
 	kr_wire_put_hello(q->bytes, &q->hello);
+	kr_question_restart(q);
 	return 0;
 
 err_close:
@@ -182,7 +192,55 @@ err_close:
 	return err;
 }
 
-int kr_question_send(struct kr_question *q)
+void kr_question_restart(struct kr_question *q)
+{
+	q->started = jiffies;
+	q->nr_sent = 0;
+}
+
+static unsigned long late_jiffies(void)
+{
+	return kr_grace_jiffies() + msecs_to_jiffies(KR_HELLO_LATE_MS);
+}
+
+/* When copy @i goes out: three within the grace time, the others for late answers. */
+static unsigned long send_after(unsigned int i)
+{
+	unsigned long grace = kr_grace_jiffies();
+
+	switch (i) {
+	case 0:
+		return 0;
+	case 1:
+		return grace / 5 + 1;
+	case 2:
+		return grace / 2 + 1;
+	case 3:
+		return grace + msecs_to_jiffies(KR_HELLO_LATE_MS / 10);
+	default:
+		return grace + msecs_to_jiffies(KR_HELLO_LATE_MS / 3);
+	}
+}
+
+bool kr_question_is_late(const struct kr_question *q)
+{
+	return jiffies - q->started >= kr_grace_jiffies();
+}
+
+unsigned long kr_question_next(const struct kr_question *q)
+{
+	unsigned long passed = jiffies - q->started;
+	unsigned long next = late_jiffies();
+
+	if (passed < kr_grace_jiffies())
+		next = kr_grace_jiffies();
+	if (q->nr_sent < KR_HELLO_SENDS)
+		next = min(next, send_after(q->nr_sent));
+	return next > passed ? next - passed : 0;
+}
+
+/* Return: 0, or -errno: then the answer is no. */
+static int question_send(struct kr_question *q)
 {
 	struct kvec vec = { .iov_base = q->bytes, .iov_len = KR_HELLO_LEN };
 	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
@@ -196,7 +254,7 @@ int kr_question_send(struct kr_question *q)
 	return ret;
 }
 
-int kr_question_receive(struct kr_question *q, struct kr_hello *answer)
+static int question_receive(struct kr_question *q, struct kr_hello *answer)
 {
 	u8 bytes[KR_HELLO_LEN + 1];
 	struct kvec vec = { .iov_base = bytes, .iov_len = sizeof(bytes) };
@@ -219,6 +277,28 @@ int kr_question_receive(struct kr_question *q, struct kr_hello *answer)
 		kr_stat_inc(KR_STAT_hello_dropped);
 	}
 	return -EAGAIN;
+}
+
+/* However many copies are due, one goes out.  Return: -EAGAIN, or as for run. */
+static int question_send_due(struct kr_question *q)
+{
+	unsigned long passed = jiffies - q->started;
+	bool is_due = false;
+
+	while (q->nr_sent < KR_HELLO_SENDS && passed >= send_after(q->nr_sent)) {
+		q->nr_sent++;
+		is_due = true;
+	}
+	if (passed >= late_jiffies())
+		return -ETIMEDOUT;
+	return is_due ? question_send(q) ?: -EAGAIN : -EAGAIN;
+}
+
+int kr_question_run(struct kr_question *q, struct kr_hello *answer)
+{
+	int err = question_receive(q, answer);
+
+	return err == -EAGAIN ? question_send_due(q) : err;
 }
 
 void kr_question_close(struct kr_question *q)

@@ -20,6 +20,8 @@
 enum {
 	KR_HELLO_PORT = 981,		/* privileged: no mere user answers */
 	KR_HELLO_BATCH = 64,		/* datagrams per run of a worker */
+	KR_HELLO_SENDS = 5,		/* copies of a question */
+	KR_HELLO_LATE_MS = 3000,	/* after the grace time an answer counts */
 	KR_HELLO_RATE = 4096,		/* questions heard per second and socket */
 };
 
@@ -28,6 +30,8 @@ struct kr_question {
 	struct socket *sock;		/* NULL: closed */
 	struct kr_hello hello;		/* as sent, with the true source address */
 	u8 bytes[KR_HELLO_LEN];
+	unsigned long started;		/* jiffies */
+	unsigned int nr_sent;		/* copies due until now */
 };
 
 /* The socket that answers in one namespace for one address family. */
@@ -60,13 +64,19 @@ extern struct workqueue_struct *kr_hello_wq;
 int kr_question_open(struct kr_question *q, struct net *net, u8 family,
 		     const u8 saddr[16], const u8 daddr[16],
 		     struct delayed_work *work);
-/* Return: 0, or -errno: then the answer is no. */
-int kr_question_send(struct kr_question *q);
+/* The grace time begins anew. */
+void kr_question_restart(struct kr_question *q);
 /*
- * What has arrived.  Return: 0 with *answer; -EAGAIN: nothing yet;
- * -EPROTO: an answer in another version; else the error that ICMP reported.
+ * Sends copies as they are due and reads what has arrived.
+ * Return: 0 with *answer; -EAGAIN: nothing yet; -ETIMEDOUT: not even a late
+ * answer; -EPROTO: an answer in another version; else the error of sending, or
+ * that ICMP reported.
  */
-int kr_question_receive(struct kr_question *q, struct kr_hello *answer);
+int kr_question_run(struct kr_question *q, struct kr_hello *answer);
+/* The grace time is over; the question goes on. */
+bool kr_question_is_late(const struct kr_question *q);
+/* Jiffies until it must be run again. */
+unsigned long kr_question_next(const struct kr_question *q);
 /* On return the work will not be queued by this question any more. */
 void kr_question_close(struct kr_question *q);
 

@@ -36,9 +36,7 @@ enum {
 	PEERS_HARD_MAX = 2 * PEERS_MAX,	/* with those that are being freed */
 	PEERS_BUCKETS = 1024,		/* power of 2 */
 	EVICT_TRIES = 32,
-	SENDS = 5,			/* of one question */
 	MISSES_MAX = 3,			/* refreshes without answer: peer is lost */
-	LATE_MS = 3000,			/* after the grace time an answer still counts */
 	PROVE_GRACES = 4,		/* grace times for proving the path */
 	ANCIENT_TTLS = 10,		/* lifetimes: then a no is worth nothing */
 	NO_PATH_TTL_S = 5,
@@ -71,10 +69,7 @@ struct peer {
 
 	/* only the work touches */
 	struct kr_question question;
-	unsigned long started;		/* jiffies */
-	unsigned int nr_sent;
 	unsigned int nr_misses;
-	bool is_grace_over;
 };
 
 /* A waiter that is being called; on the stack of the work. */
@@ -82,10 +77,6 @@ struct peer_call {
 	struct list_head node;		/* peers_lock */
 	struct kr_peer_waiter *w;
 };
-
-unsigned int kr_grace_ms = 50;
-module_param_named(grace_ms, kr_grace_ms, uint, 0644);
-MODULE_PARM_DESC(grace_ms, "How long a connect waits for a peer's answer (ms)");
 
 static unsigned int no_ttl_s = 30;
 module_param(no_ttl_s, uint, 0644);
@@ -105,13 +96,6 @@ static u32 hash_seed;
 static DECLARE_WAIT_QUEUE_HEAD(peers_wait);	/* calls, ns->nr_peers */
 
 static void peer_work(struct work_struct *work);
-
-static unsigned long grace_jiffies(void)
-{
-	unsigned int ms = clamp(READ_ONCE(kr_grace_ms), 1u, 10000u);
-
-	return msecs_to_jiffies(ms);
-}
 
 static struct kr_host *host_hold(struct kr_host *host)
 {
@@ -281,29 +265,10 @@ static void set_proving_locked(struct peer *peer)
 {
 	lockdep_assert_held(&peers_lock);
 	peer->state = KR_PEER_PROVING;
-	peer->prove_until = jiffies + PROVE_GRACES * grace_jiffies();
+	peer->prove_until = jiffies + PROVE_GRACES * kr_grace_jiffies();
 }
 
 /* The question; only the work calls these. */
-
-/* When the @i-th copy goes out, after the first. */
-static unsigned long send_after(unsigned int i)
-{
-	unsigned long grace = grace_jiffies();
-
-	switch (i) {
-	case 0:
-		return 0;
-	case 1:
-		return grace / 5 + 1;
-	case 2:
-		return grace / 2 + 1;
-	case 3:
-		return grace + msecs_to_jiffies(LATE_MS / 10);
-	default:
-		return grace + msecs_to_jiffies(LATE_MS / 3);
-	}
-}
 
 /* The question ended without an answer. */
 static void question_failed(struct peer *peer, enum kr_reason reason, unsigned int ttl_s)
@@ -321,11 +286,10 @@ static void question_start(struct peer *peer)
 {
 	int err;
 
-	peer->started = jiffies;
-	peer->nr_sent = 0;
-	peer->is_grace_over = false;
-	if (peer->question.sock)
+	if (peer->question.sock) {
+		kr_question_restart(&peer->question);
 		return;
+	}
 	err = kr_question_open(&peer->question, peer->ns->net, peer->family,
 			       peer->saddr, peer->daddr, &peer->work);
 	if (err == -ENOMEM || err == -ENOBUFS || err == -EMFILE)
@@ -337,7 +301,6 @@ static void question_start(struct peer *peer)
 /* The grace time is over: who waits shall use TCP. */
 static void question_grace_over(struct peer *peer)
 {
-	peer->is_grace_over = true;
 	mutex_lock(&peers_lock);
 	if (peer->state == KR_PEER_ASKING)
 		set_no_locked(peer, KR_REASON_NO_ANSWER, READ_ONCE(no_ttl_s));
@@ -451,50 +414,22 @@ static void question_answered(struct peer *peer, const struct kr_hello *answer)
 		peer_refuse(peer, reason, READ_ONCE(no_ttl_s));
 }
 
-/* Sends when a copy is due.  Return: -EAGAIN, or why the answer is no. */
-static int question_send_due(struct peer *peer, unsigned long passed)
-{
-	bool is_due = false;
-
-	while (peer->nr_sent < SENDS && passed >= send_after(peer->nr_sent)) {
-		peer->nr_sent++;
-		is_due = true;
-	}
-	return is_due ? kr_question_send(&peer->question) ?: -EAGAIN : -EAGAIN;
-}
-
 static void question_run(struct peer *peer)
 {
-	unsigned long passed = jiffies - peer->started;
 	struct kr_hello answer;
 	int err;
 
-	err = kr_question_receive(&peer->question, &answer);
-	if (err == -EAGAIN)
-		err = question_send_due(peer, passed);
+	err = kr_question_run(&peer->question, &answer);
 	if (!err)
 		question_answered(peer, &answer);
+	else if (err == -ETIMEDOUT)
+		question_missed(peer);
 	else if (err == -EPROTO)
 		question_failed(peer, KR_REASON_VERSION, READ_ONCE(no_ttl_s));
 	else if (err != -EAGAIN)
 		question_failed(peer, KR_REASON_UNREACHABLE, READ_ONCE(no_ttl_s));
-	else if (passed >= grace_jiffies() + msecs_to_jiffies(LATE_MS))
-		question_missed(peer);
-	else if (passed >= grace_jiffies() && !peer->is_grace_over)
+	else if (kr_question_is_late(&peer->question))
 		question_grace_over(peer);
-}
-
-/* Jiffies until the question needs the work again. */
-static unsigned long question_next(const struct peer *peer)
-{
-	unsigned long passed = jiffies - peer->started;
-	unsigned long next = grace_jiffies() + msecs_to_jiffies(LATE_MS);
-
-	if (!peer->is_grace_over)
-		next = grace_jiffies();
-	if (peer->nr_sent < SENDS)
-		next = min(next, send_after(peer->nr_sent));
-	return next > passed ? next - passed : 0;
 }
 
 /* The work. */
@@ -557,7 +492,7 @@ static void peer_rearm(struct peer *peer)
 	}
 	mutex_unlock(&peers_lock);
 	if (peer->question.sock)
-		delay = min(delay, question_next(peer));
+		delay = min(delay, kr_question_next(&peer->question));
 	/* If it is queued already, that is at once: somebody wants it. */
 	if (delay != MAX_JIFFY_OFFSET)
 		queue_delayed_work(kr_hello_wq, &peer->work, delay);

@@ -102,6 +102,8 @@ bool kr_peer_is_rejected(struct net *net, u8 family, const u8 daddr[16], u16 dpo
 struct net *kr_peer_net_get(u64 cookie);
 u64 kr_peer_net_cookie(struct net *net);
 
-extern unsigned int kr_grace_ms;	/* module parameter grace_ms */
+/* hello.c: the module parameter grace_ms, and the same within its bounds. */
+extern unsigned int kr_grace_ms;
+unsigned long kr_grace_jiffies(void);
 
 #endif
