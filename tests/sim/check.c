@@ -55,8 +55,8 @@ void sim_check_bounds(const struct sim *s, const struct sim_ep *ep)
 void sim_check_bytes(const struct sim *s, struct sim_ep *ep, const u8 *p, u32 len)
 {
 	const struct sim_ep *other = sim_ep_other(ep);
+	u8 wanted[SIM_PACKET_MAX];
 	u64 pos = ep->read;
-	u32 i;
 
 	if (s->cfg.flips)
 		return;
@@ -66,10 +66,10 @@ void sim_check_bytes(const struct sim *s, struct sim_ep *ep, const u8 *p, u32 le
 		sim_fail(s, "connection %u: read up to %lu, written up to %lu",
 			 ep->conn->nr, (unsigned long)(pos + len),
 			 (unsigned long)other->written);
-	for (i = 0; i < len; i++)
-		if (p[i] != sim_stream_byte(other->key, pos + i))
-			sim_fail(s, "connection %u: wrong byte at %lu",
-				 ep->conn->nr, (unsigned long)(pos + i));
+	sim_stream_fill(other->key, pos, wanted, len);
+	if (memcmp(wanted, p, len))
+		sim_fail(s, "connection %u: wrong bytes in %lu-%lu", ep->conn->nr,
+			 (unsigned long)pos, (unsigned long)(pos + len));
 }
 
 void sim_check_eof(const struct sim *s, const struct sim_ep *ep)

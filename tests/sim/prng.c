@@ -53,11 +53,6 @@ bool sim_chance(struct sim_prng *p, u32 ppm)
 	return ppm && sim_below(p, SIM_PPM) < ppm;
 }
 
-u8 sim_stream_byte(u64 key, u64 pos)
-{
-	return (u8)(sim_mix(key + pos / 8) >> (pos % 8 * 8));
-}
-
 void sim_stream_fill(u64 key, u64 pos, u8 *p, u32 len)
 {
 	u64 word = sim_mix(key + pos / 8);

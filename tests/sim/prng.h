@@ -21,8 +21,7 @@ u64 sim_between(struct sim_prng *p, u64 lo, u64 hi);
 u64 sim_spread(struct sim_prng *p, u64 lo, u64 hi);
 bool sim_chance(struct sim_prng *p, u32 ppm);
 
-/* Byte @pos of the stream @key, and many of them. */
-u8 sim_stream_byte(u64 key, u64 pos);
+/* The bytes of the stream @key from @pos on. */
 void sim_stream_fill(u64 key, u64 pos, u8 *p, u32 len);
 
 #endif
