@@ -18,7 +18,7 @@ from .common import (BUILD, EXIT_KERNEL_LOG, EXIT_LAB, EXIT_TIMEOUT, LAB,
 from .machine import Machine
 
 TICK_S = 0.03
-BOOT_TIMEOUT_S = 120
+BOOT_TIMEOUT_S = 180
 FINISH_TIMEOUT_S = 20
 AFTER_FAILURE_S = 15
 
