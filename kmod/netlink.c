@@ -152,7 +152,10 @@ static struct net *dump_net(const struct dump *d)
 
 static bool next_conn(struct dump *d)
 {
-	return kr_sock_info_get(dump_net(d), &d->cursor, &d->is.conn);
+	while (kr_sock_info_get(dump_net(d), &d->cursor, &d->is.conn))
+		if (d->is.conn.family)
+			return true;
+	return false;
 }
 
 static int put_conn(struct dump *d)

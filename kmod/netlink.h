@@ -16,7 +16,7 @@ struct net;
 
 /* One connection or listener, as seen at one moment. */
 struct kr_conn_info {
-	u8 family;			/* 4 or 6, as in struct kr_tuple */
+	u8 family;			/* 4 or 6, as in struct kr_tuple; 0: not shown */
 	u8 saddr[16];			/* local; IPv4 uses the first 4 bytes */
 	u8 daddr[16];			/* peer; zeros for a listener */
 	u16 sport, dport;		/* host byte order */
