@@ -19,31 +19,33 @@
  * VQP, each peer-cache entry, its timer and works while armed, each caller.
  */
 struct kr_host {
-	/* fixed */
 	refcount_t ref;
-	struct hlist_node by_id;	/* RCU */
-	struct hlist_node by_instance;	/* hosts_lock */
-	struct list_head node;		/* hosts_lock: all */
+	struct rcu_head rcu;
 
-	/* protected by lock: everything in core below */
+	/* hosts_lock in host.c; the first two are read under RCU */
+	struct hlist_node by_id;
+	struct hlist_node by_remote;
+	struct hlist_node by_instance;	/* unhashed: the host is ended */
+	struct list_head node;
+
+	struct list_head starved;	/* starved_lock: waits for send slots */
+	struct list_head flush;		/* of the CPU that received for it */
+	struct hrtimer timer;		/* softirq mode */
+	struct delayed_work work;	/* path events; asks about a silent peer */
+	struct work_struct end_work;
+
+	/* Protects all below, and every VQP of the association. */
 	spinlock_t lock;
 	struct kr_assoc assoc;
 	struct kr_dev *dev;		/* of the path, with reference */
-	struct kr_ah *ah;		/* of the path */
-	bool is_dirty;			/* on the flush list of this CPU */
+	struct kr_ah *ah;		/* of the path, with reference */
+	bool is_dirty;			/* on a flush list */
 	int end_err;			/* errno for the VQPs when ended */
-
-	struct list_head flush;		/* per-CPU list of the receive batch */
-	struct hrtimer timer;		/* softirq mode */
-	struct work_struct path_work;	/* AH for a PATH_REQ, new path */
-	struct work_struct end_work;
-	struct list_head path_reqs;	/* lock: PATH_REQs waiting for path_work */
-	struct rcu_head rcu;
-
-	/* where hello can ask again (lock) */
+	u64 timer_ns;			/* when the timer fires, ~0: not armed */
+	unsigned long path_events;	/* bits of enum kr_path_event for work */
 	struct {
-		u64 net_cookie;		/* of kr_net */
-		u8 family;		/* 0: unknown */
+		u64 net_cookie;		/* where the hello was asked */
+		u8 family;		/* 0: it was not we who asked */
 		u8 saddr[16];
 		u8 daddr[16];
 	} hello;

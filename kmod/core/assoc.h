@@ -19,7 +19,6 @@ enum kr_path_event {
 	KR_PATH_EV_READY,		/* proven in both directions */
 	KR_PATH_EV_FAILED,		/* PATH_REQ was not answered */
 	KR_PATH_EV_SILENT,		/* unanswered timeouts: ask who is there */
-	KR_PATH_EV_GONE,		/* the peer does not know us any more */
 };
 
 /* How core talks to its owner; called with the association serialised. */

@@ -104,6 +104,7 @@ static void put_connect(struct kr_vqp *v, struct packet *pk)
 	};
 
 	pk->at += kr_wire_put_connect(pk->at, &m, &c);
+	kr_rx_tell(&v->rx);
 	track(pk, v->id, KR_MSG_CONNECT, 0, 0, 0);
 }
 
@@ -112,6 +113,7 @@ static void put_accept(struct kr_vqp *v, struct packet *pk)
 	struct kr_msg m = { .type = KR_MSG_ACCEPT, .dst = v->peer_id, .src = v->id };
 
 	pk->at += kr_wire_put_u64(pk->at, &m, kr_rx_edge(&v->rx));
+	kr_rx_tell(&v->rx);
 	track(pk, v->id, KR_MSG_ACCEPT, 0, 0, 0);
 }
 
@@ -238,7 +240,7 @@ static void put_ping(struct kr_assoc *a, struct packet *pk)
 	struct kr_msg m = { .type = KR_MSG_PING };
 
 	a->is_ping_due = false;
-	pk->at += kr_wire_put_msg(pk->at, &m);
+	pk->at += kr_wire_put_end(pk->at, &m, &a->local);
 	track(pk, 0, KR_MSG_PING, 0, 0, 0);
 }
 
@@ -266,12 +268,16 @@ u32 kr_assoc_output(struct kr_assoc *a, u8 *p, u32 size, bool is_data, u64 now)
 	}
 	if (is_data && kr_channel_may_send(&a->ch, false))
 		put_all_data(a, &pk);
-	if (is_ping_needed(a, &pk) && fits(&pk, 0, true))
+	if (is_ping_needed(a, &pk) && fits(&pk, KR_END_LEN, true))
 		put_ping(a, &pk);
 	if (pk.at == p + KR_HDR_LEN && !kr_channel_is_ack_due(&a->ch, now))
 		return 0;
 	put_news(a, &pk);
-	return finish(a, p, &pk, now);
+	len = finish(a, p, &pk, now);
+	/* News that did not fit follow in the next packet. */
+	if (!list_empty(&a->news))
+		a->ch.ack_ns = now;
+	return len;
 }
 
 bool kr_assoc_has_output(const struct kr_assoc *a, u64 now)

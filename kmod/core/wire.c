@@ -11,7 +11,7 @@ struct kr_msg_rule {
 };
 
 static const struct kr_msg_rule rules[KR_MSG_TYPE_MAX + 1] = {
-	[KR_MSG_PING] = { "PING", 0, 0, 0 },
+	[KR_MSG_PING] = { "PING", 0, KR_END_LEN, KR_END_LEN },
 	[KR_MSG_CONNECT] = { "CONNECT", 0, KR_CONNECT_LEN, KR_CONNECT_LEN },
 	[KR_MSG_ACCEPT] = { "ACCEPT", 0, KR_ACCEPT_LEN, KR_ACCEPT_LEN },
 	[KR_MSG_REJECT] = { "REJECT", 0, KR_CODE_LEN, KR_CODE_LEN },
@@ -153,6 +153,13 @@ static bool get_end(const u8 *p, struct kr_end *e)
 	       e->mtu >= KR_HDR_LEN + KR_MSG_HDR_LEN + KR_PATH_LEN;
 }
 
+size_t kr_wire_put_end(u8 *p, struct kr_msg *m, const struct kr_end *e)
+{
+	m->len = KR_END_LEN;
+	put_end(p + KR_MSG_HDR_LEN, e);
+	return kr_wire_put_msg(p, m);
+}
+
 size_t kr_wire_put_path(u8 *p, struct kr_msg *m, const struct kr_path_msg *pm)
 {
 	u8 *body = p + KR_MSG_HDR_LEN;
@@ -229,6 +236,11 @@ u64 kr_wire_get_u64(const struct kr_msg *m)
 u32 kr_wire_get_code(const struct kr_msg *m)
 {
 	return get_unaligned_be32(m->body);
+}
+
+bool kr_wire_get_end(const struct kr_msg *m, struct kr_end *e)
+{
+	return get_end(m->body, e);
 }
 
 bool kr_wire_get_path(const struct kr_msg *m, struct kr_path_msg *pm)

@@ -171,6 +171,7 @@ size_t kr_wire_put_window(u8 *p, struct kr_msg *m, u64 accepted, u64 edge);
 size_t kr_wire_put_connect(u8 *p, struct kr_msg *m, const struct kr_connect *c);
 size_t kr_wire_put_u64(u8 *p, struct kr_msg *m, u64 value);
 size_t kr_wire_put_code(u8 *p, struct kr_msg *m, u32 code);
+size_t kr_wire_put_end(u8 *p, struct kr_msg *m, const struct kr_end *e);
 size_t kr_wire_put_path(u8 *p, struct kr_msg *m, const struct kr_path_msg *pm);
 
 /*
@@ -184,6 +185,7 @@ void kr_wire_get_window(const struct kr_msg *m, u64 *accepted, u64 *edge);
 bool kr_wire_get_connect(const struct kr_msg *m, struct kr_connect *c);
 u64 kr_wire_get_u64(const struct kr_msg *m);
 u32 kr_wire_get_code(const struct kr_msg *m);
+bool kr_wire_get_end(const struct kr_msg *m, struct kr_end *e);
 bool kr_wire_get_path(const struct kr_msg *m, struct kr_path_msg *pm);
 
 /* Writes exactly KR_HELLO_LEN bytes. */

@@ -1,0 +1,914 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Remote hosts: the glue between packets, time and the association in core.
+ *
+ * Operation.  dev.c hands in a batch of packets with kr_host_receive(); each goes
+ * into its association under the host's lock, and the host is noted on a list of
+ * this CPU; kr_host_flush() then sends what the batch caused, so that one
+ * acknowledgement answers many packets.  Everybody else takes the lock with
+ * kr_host_lock(), calls core, and kr_host_unlock() sends and rearms the timer.
+ *
+ * Whatever needs to sleep (address handles, the hello, ending thousands of VQPs)
+ * is done by the host's works on an own workqueue.
+ */
+#include <linux/hashtable.h>
+#include <linux/module.h>
+#include <linux/random.h>
+#include <linux/siphash.h>
+#include <linux/slab.h>
+#include "ep.h"
+#include "host.h"
+#include "netlink.h"
+#include "peer.h"
+#include "stats.h"
+
+enum {
+	HOST_HASH_BITS = 8,
+	PATH_REQS_MAX = 64,		/* waiting for the worker */
+	GONE_PER_SECOND = 100,
+};
+
+#define CHECK_AGAIN (HZ)		/* a silent path is asked about this often */
+#define NEVER (~0ull)
+#define RETRY_NS (10 * KR_MSEC)		/* output that lacked memory */
+
+static unsigned int host_timeout_ms;
+module_param(host_timeout_ms, uint, 0644);
+MODULE_PARM_DESC(host_timeout_ms,
+		 "end all connections of a host that is silent this long (ms, 0: as TCP would)");
+
+u8 kr_instance[16];
+static siphash_key_t token_key;
+
+/* Protects all tables below against change; readers of by_id and by_remote use RCU. */
+static DEFINE_SPINLOCK(hosts_lock);
+static DEFINE_HASHTABLE(hosts_by_id, HOST_HASH_BITS);
+static DEFINE_HASHTABLE(hosts_by_remote, HOST_HASH_BITS);
+static DEFINE_HASHTABLE(hosts_by_instance, HOST_HASH_BITS);
+static LIST_HEAD(hosts);
+static u32 nr_hosts;			/* also those being ended */
+static DECLARE_WAIT_QUEUE_HEAD(hosts_wait);
+
+/* Hosts whose output found no send slot. */
+static DEFINE_SPINLOCK(starved_lock);
+static LIST_HEAD(starved);
+
+static DEFINE_PER_CPU(struct list_head, flush_list);
+static struct workqueue_struct *host_wq;
+
+/* A PATH_REQ or a PING for nobody, on its way to the worker. */
+struct path_item {
+	struct list_head node;
+	bool is_gone;			/* answer GONE with tag */
+	u64 tag;
+	struct kr_path_msg pm;
+};
+
+static DEFINE_SPINLOCK(items_lock);	/* protects the three below */
+static LIST_HEAD(items);
+static u32 nr_items;
+static unsigned long gone_window;	/* jiffies / HZ */
+static u32 nr_gone;
+
+static void items_work_fn(struct work_struct *work);
+static DECLARE_WORK(items_work, items_work_fn);
+
+bool kr_host_is_self(const u8 instance[16])
+{
+	return !memcmp(instance, kr_instance, 16);
+}
+
+u64 kr_host_token(const u8 instance[16])
+{
+	return siphash(instance, 16, &token_key);
+}
+
+static u32 instance_key(const u8 instance[16])
+{
+	return get_unaligned_be32(instance);
+}
+
+static void host_free_rcu(struct rcu_head *rcu)
+{
+	struct kr_host *host = container_of(rcu, struct kr_host, rcu);
+
+	kfree(host);
+	spin_lock_bh(&hosts_lock);
+	nr_hosts--;
+	spin_unlock_bh(&hosts_lock);
+	wake_up(&hosts_wait);
+}
+
+void kr_host_put(struct kr_host *host)
+{
+	if (!refcount_dec_and_test(&host->ref))
+		return;
+	kr_assoc_clean(&host->assoc);
+	call_rcu(&host->rcu, host_free_rcu);
+}
+
+/* Output and time. */
+
+static void starve(struct kr_host *host)
+{
+	spin_lock(&starved_lock);
+	if (list_empty(&host->starved)) {
+		refcount_inc(&host->ref);
+		list_add_tail(&host->starved, &starved);
+	}
+	spin_unlock(&starved_lock);
+}
+
+/* Sends all that may go now.  Return: false when core lacked memory. */
+static bool output_locked(struct kr_host *host, u64 now)
+{
+	struct kr_assoc *a = &host->assoc;
+	struct kr_slot_tx *slot;
+	bool is_data;
+	u32 len;
+
+	lockdep_assert_held(&host->lock);
+	while (host->ah && kr_assoc_has_output(a, now)) {
+		is_data = true;
+		slot = kr_dev_slot_get(host->dev, false);
+		if (!slot) {
+			is_data = false;
+			slot = kr_dev_slot_get(host->dev, true);
+		}
+		if (!slot) {
+			starve(host);
+			return true;
+		}
+		len = kr_assoc_output(a, slot->buf, KR_PKT_MAX, is_data, now);
+		if (!len) {
+			kr_dev_slot_put(host->dev, slot);
+			if (is_data)
+				return false;
+			starve(host);
+			return true;
+		}
+		kr_dev_post(host->dev, slot, len, host->ah, a->remote.qpn,
+			    a->remote.qkey);
+	}
+	return true;
+}
+
+static void rearm_locked(struct kr_host *host, u64 now, bool has_memory)
+{
+	u64 when = kr_assoc_deadline(&host->assoc);
+
+	if (!has_memory)
+		when = min(when, now + RETRY_NS);
+	/* A timer that fires too early only looks again. */
+	if (when >= host->timer_ns)
+		return;
+	host->timer_ns = when;
+	hrtimer_start(&host->timer, ns_to_ktime(when), HRTIMER_MODE_ABS_SOFT);
+}
+
+static void run_locked(struct kr_host *host)
+{
+	u64 now = ktime_get_ns();
+
+	rearm_locked(host, now, output_locked(host, now));
+}
+
+void kr_host_lock(struct kr_host *host)
+{
+	spin_lock_bh(&host->lock);
+}
+
+void kr_host_unlock(struct kr_host *host)
+{
+	run_locked(host);
+	spin_unlock_bh(&host->lock);
+}
+
+static enum hrtimer_restart on_timer(struct hrtimer *timer)
+{
+	struct kr_host *host = container_of(timer, struct kr_host, timer);
+
+	rcu_read_lock();
+	spin_lock_bh(&host->lock);
+	host->timer_ns = NEVER;
+	kr_assoc_timeout(&host->assoc, ktime_get_ns());
+	kr_host_unlock(host);
+	rcu_read_unlock();
+	return HRTIMER_NORESTART;
+}
+
+void kr_host_tx_ready(struct kr_dev *dev)
+{
+	struct kr_host *host;
+	LIST_HEAD(list);
+
+	spin_lock_bh(&starved_lock);
+	list_splice_init(&starved, &list);
+	spin_unlock_bh(&starved_lock);
+	while (!list_empty(&list)) {
+		host = list_first_entry(&list, struct kr_host, starved);
+		spin_lock_bh(&starved_lock);
+		list_del_init(&host->starved);
+		spin_unlock_bh(&starved_lock);
+		kr_host_lock(host);
+		kr_host_unlock(host);
+		kr_host_put(host);
+	}
+}
+
+/* Finding and making hosts. */
+
+static struct kr_host *find_instance_locked(const u8 instance[16])
+{
+	struct kr_host *host;
+
+	lockdep_assert_held(&hosts_lock);
+	hash_for_each_possible(hosts_by_instance, host, by_instance,
+			       instance_key(instance))
+		if (!memcmp(host->assoc.peer_instance, instance, 16))
+			return host;
+	return NULL;
+}
+
+static const struct kr_ops host_ops;
+static void host_work_fn(struct work_struct *work);
+static void end_work_fn(struct work_struct *work);
+
+static struct kr_host *host_create(const u8 instance[16])
+{
+	struct kr_host *host = kzalloc(sizeof(*host), GFP_KERNEL);
+	u64 id = get_random_u64() | 1;
+
+	if (!host)
+		return NULL;
+	refcount_set(&host->ref, 2);	/* the tables' and the caller's */
+	spin_lock_init(&host->lock);
+	INIT_LIST_HEAD(&host->flush);
+	INIT_LIST_HEAD(&host->starved);
+	host->timer_ns = NEVER;
+	hrtimer_init(&host->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	host->timer.function = on_timer;
+	INIT_DELAYED_WORK(&host->work, host_work_fn);
+	INIT_WORK(&host->end_work, end_work_fn);
+	kr_assoc_init(&host->assoc, &host_ops, host, id, kr_instance, instance,
+		      ktime_get_ns());
+	return host;
+}
+
+struct kr_host *kr_host_get(const u8 instance[16])
+{
+	struct kr_host *host, *new = host_create(instance);
+
+	spin_lock_bh(&hosts_lock);
+	host = find_instance_locked(instance);
+	if (host) {
+		refcount_inc(&host->ref);
+	} else if (new) {
+		host = new;
+		new = NULL;
+		hash_add_rcu(hosts_by_id, &host->by_id, (u32)host->assoc.local_id);
+		hash_add(hosts_by_instance, &host->by_instance,
+			 instance_key(instance));
+		list_add_tail(&host->node, &hosts);
+		nr_hosts++;
+	}
+	spin_unlock_bh(&hosts_lock);
+	if (new) {
+		kr_assoc_clean(&new->assoc);
+		kfree(new);
+	}
+	return host;
+}
+
+static struct kr_host *find_id_rcu(u64 id)
+{
+	struct kr_host *host;
+
+	hash_for_each_possible_rcu(hosts_by_id, host, by_id, (u32)id)
+		if (host->assoc.local_id == id)
+			return host;
+	return NULL;
+}
+
+static struct kr_host *find_remote_rcu(u64 id)
+{
+	struct kr_host *host;
+
+	hash_for_each_possible_rcu(hosts_by_remote, host, by_remote, (u32)id)
+		if (READ_ONCE(host->assoc.remote_id) == id)
+			return host;
+	return NULL;
+}
+
+/* The peer's association id is known: GONE names us by it. */
+static void index_remote(struct kr_host *host)
+{
+	spin_lock_bh(&hosts_lock);
+	if (!hlist_unhashed(&host->by_instance) && hlist_unhashed(&host->by_remote))
+		hash_add_rcu(hosts_by_remote, &host->by_remote,
+			     (u32)host->assoc.remote_id);
+	spin_unlock_bh(&hosts_lock);
+}
+
+/* The end of a host. */
+
+static void drop_path_locked(struct kr_host *host)
+{
+	lockdep_assert_held(&host->lock);
+	if (host->ah)
+		kr_dev_ah_put(host->ah);
+	if (host->dev)
+		kr_dev_put(host->dev);
+	host->ah = NULL;
+	host->dev = NULL;
+}
+
+/*
+ * After the tables have forgotten the host these can still look: the timer and
+ * the works (cancelled here), a receive batch (RCU and its own reference), VQPs
+ * (a reference each).  Core is ended first, so that none of them changes anything.
+ */
+static void end_work_fn(struct work_struct *work)
+{
+	struct kr_host *host = container_of(work, struct kr_host, end_work);
+	bool is_more;
+
+	kr_peer_forget(host);
+	cancel_delayed_work_sync(&host->work);
+	do {
+		rcu_read_lock();
+		kr_host_lock(host);
+		is_more = kr_assoc_abort_some(&host->assoc, host->end_err,
+					      ktime_get_ns());
+		spin_unlock_bh(&host->lock);
+		rcu_read_unlock();
+		cond_resched();
+	} while (is_more);
+	hrtimer_cancel(&host->timer);
+	spin_lock_bh(&host->lock);
+	drop_path_locked(host);
+	spin_unlock_bh(&host->lock);
+	kr_host_put(host);
+}
+
+void kr_host_gone(struct kr_host *host, int err)
+{
+	bool is_first;
+
+	spin_lock_bh(&hosts_lock);
+	is_first = !hlist_unhashed(&host->by_instance);
+	if (is_first) {
+		hash_del_rcu(&host->by_id);
+		hash_del_rcu(&host->by_remote);
+		hash_del(&host->by_instance);
+		list_del(&host->node);
+	}
+	spin_unlock_bh(&hosts_lock);
+	if (!is_first)
+		return;
+	spin_lock_bh(&host->lock);
+	host->end_err = err;
+	kr_assoc_end(&host->assoc);
+	spin_unlock_bh(&host->lock);
+	kr_stat_inc(KR_STAT_hosts_gone);
+	queue_work(host_wq, &host->end_work);
+}
+
+/* The path. */
+
+static void use_path_locked(struct kr_host *host, struct kr_dev *dev,
+			    struct kr_ah *ah)
+{
+	drop_path_locked(host);
+	host->dev = dev;
+	host->ah = ah;
+}
+
+/* An AH from one of our devices to @remote; 0 or -errno. */
+static int reach(const struct kr_end *remote, struct kr_dev **dev,
+		 struct kr_end *local, struct kr_ah **ah)
+{
+	*dev = kr_dev_get_for(remote, local);
+	if (!*dev)
+		return -ENODEV;
+	*ah = kr_dev_ah_create(*dev, local, remote);
+	if (IS_ERR(*ah)) {
+		kr_dev_put(*dev);
+		return PTR_ERR(*ah);
+	}
+	return 0;
+}
+
+static bool is_same_end(const struct kr_end *a, const struct kr_end *b)
+{
+	return a->qpn == b->qpn && a->qkey == b->qkey &&
+	       !memcmp(a->gid, b->gid, 16);
+}
+
+static bool is_proven_locked(struct kr_host *host, const struct kr_hello *answer)
+{
+	int i;
+
+	if (host->assoc.path != KR_PATH_READY || !host->ah)
+		return false;
+	for (i = 0; i < answer->nr_ends; i++)
+		if (is_same_end(&answer->ends[i], &host->assoc.remote))
+			return true;
+	return false;
+}
+
+static void note_hello_locked(struct kr_host *host, const struct kr_hello *answer,
+			      u64 net_cookie)
+{
+	host->hello.net_cookie = net_cookie;
+	host->hello.family = answer->family;
+	memcpy(host->hello.saddr, answer->saddr, 16);
+	memcpy(host->hello.daddr, answer->daddr, 16);
+}
+
+int kr_host_prove(struct kr_host *host, const struct kr_hello *answer,
+		  u64 net_cookie, bool *is_ready)
+{
+	struct kr_end local;
+	struct kr_dev *dev;
+	struct kr_ah *ah;
+	int i, err = -ENODEV;
+	u64 now;
+
+	kr_host_lock(host);
+	note_hello_locked(host, answer, net_cookie);
+	*is_ready = is_proven_locked(host, answer);
+	err = *is_ready || host->assoc.path == KR_PATH_PROBING ? 0 : -ENODEV;
+	spin_unlock_bh(&host->lock);
+	for (i = 0; err && i < answer->nr_ends; i++) {
+		err = reach(&answer->ends[i], &dev, &local, &ah);
+		if (err)
+			continue;
+		kr_host_lock(host);
+		now = ktime_get_ns();
+		if (host->assoc.is_ended) {
+			err = -ECONNRESET;
+			kr_host_unlock(host);
+			kr_dev_ah_put(ah);
+			kr_dev_put(dev);
+			break;
+		}
+		if (host->assoc.path == KR_PATH_READY)
+			kr_assoc_path_lost(&host->assoc, now);
+		use_path_locked(host, dev, ah);
+		kr_assoc_path_start(&host->assoc, &local, &answer->ends[i],
+				    answer->token, now);
+		kr_host_unlock(host);
+	}
+	return err;
+}
+
+static void answer_path_req(const struct kr_path_msg *pm)
+{
+	struct kr_host *host = kr_host_get(pm->instance);
+	struct kr_end local;
+	struct kr_dev *dev;
+	struct kr_ah *ah;
+	int err;
+
+	if (!host)
+		return;
+	err = reach(&pm->end, &dev, &local, &ah);
+	if (!err) {
+		kr_host_lock(host);
+		err = kr_assoc_path_req(&host->assoc, &local, pm, ktime_get_ns());
+		if (!err)
+			use_path_locked(host, dev, ah);
+		kr_host_unlock(host);
+		if (err) {
+			kr_dev_ah_put(ah);
+			kr_dev_put(dev);
+		} else {
+			index_remote(host);
+		}
+	}
+	kr_host_put(host);
+}
+
+/* "There is no association with this tag here", to the sender of a PING. */
+static void send_gone(const struct kr_end *to, u64 tag)
+{
+	struct kr_msg m = { .type = KR_MSG_GONE };
+	struct kr_hdr h = { 0 };
+	struct kr_slot_tx *slot;
+	struct kr_end local;
+	struct kr_dev *dev;
+	struct kr_ah *ah;
+
+	if (reach(to, &dev, &local, &ah))
+		return;
+	local_bh_disable();
+	slot = kr_dev_slot_get(dev, true);
+	if (slot) {
+		h.body_len = kr_wire_put_u64(slot->buf + KR_HDR_LEN, &m, tag);
+		kr_wire_put_hdr(slot->buf, &h);
+		kr_dev_post(dev, slot, KR_HDR_LEN + h.body_len, ah, to->qpn,
+			    to->qkey);
+		kr_stat_inc(KR_STAT_gone_sent);
+	}
+	local_bh_enable();
+	kr_dev_ah_put(ah);
+	kr_dev_put(dev);
+}
+
+static void items_work_fn(struct work_struct *work)
+{
+	struct path_item *item;
+
+	for (;;) {
+		spin_lock_bh(&items_lock);
+		item = list_first_entry_or_null(&items, struct path_item, node);
+		if (item) {
+			list_del(&item->node);
+			nr_items--;
+		}
+		spin_unlock_bh(&items_lock);
+		if (!item)
+			return;
+		if (item->is_gone)
+			send_gone(&item->pm.end, item->tag);
+		else
+			answer_path_req(&item->pm);
+		kfree(item);
+	}
+}
+
+static void queue_item(const struct kr_path_msg *pm, bool is_gone, u64 tag)
+{
+	struct path_item *item = kmalloc(sizeof(*item), GFP_ATOMIC | __GFP_NOWARN);
+
+	if (!item)
+		return;
+	item->pm = *pm;
+	item->is_gone = is_gone;
+	item->tag = tag;
+	spin_lock_bh(&items_lock);
+	if (nr_items < PATH_REQS_MAX) {
+		nr_items++;
+		list_add_tail(&item->node, &items);
+		item = NULL;
+	}
+	spin_unlock_bh(&items_lock);
+	kfree(item);
+	queue_work(host_wq, &items_work);
+}
+
+static void on_path_req(struct kr_assoc *a, const struct kr_path_msg *pm)
+{
+	queue_item(pm, false, 0);
+}
+
+static void on_path_event(struct kr_assoc *a, enum kr_path_event event)
+{
+	struct kr_host *host = a->owner;
+
+	switch (event) {
+	case KR_PATH_EV_READY:
+		kr_stat_inc(KR_STAT_paths_ready);
+		break;
+	case KR_PATH_EV_FAILED:
+		kr_stat_inc(KR_STAT_paths_failed);
+		break;
+	case KR_PATH_EV_SILENT:
+		kr_stat_inc(KR_STAT_paths_silent);
+		break;
+	}
+	__set_bit(event, &host->path_events);
+	mod_delayed_work(host_wq, &host->work, 0);
+}
+
+/* Is somebody waiting for a peer from whom nothing comes? */
+static bool is_waiting_locked(const struct kr_host *host)
+{
+	const struct kr_assoc *a = &host->assoc;
+
+	lockdep_assert_held(&host->lock);
+	if (a->is_ended || !a->nr_vqps)
+		return false;
+	return a->path == KR_PATH_NONE ||
+	       (a->path == KR_PATH_READY && kr_channel_is_silent(&a->ch));
+}
+
+static void host_work_fn(struct work_struct *work)
+{
+	struct kr_host *host = container_of(to_delayed_work(work), struct kr_host,
+					    work);
+	unsigned long events;
+	bool is_waiting;
+	u64 silent_ns;
+
+	spin_lock_bh(&host->lock);
+	events = host->path_events;
+	host->path_events = 0;
+	is_waiting = is_waiting_locked(host);
+	silent_ns = ktime_get_ns() - host->assoc.heard_ns;
+	spin_unlock_bh(&host->lock);
+
+	if (test_bit(KR_PATH_EV_READY, &events)) {
+		index_remote(host);
+		kr_peer_on_path(host, true);
+	}
+	if (test_bit(KR_PATH_EV_FAILED, &events))
+		kr_peer_on_path(host, false);
+	if (!is_waiting)
+		return;
+	if (host_timeout_ms && silent_ns > host_timeout_ms * KR_MSEC) {
+		kr_host_gone(host, ETIMEDOUT);
+		return;
+	}
+	kr_peer_check(host);
+	queue_delayed_work(host_wq, &host->work, CHECK_AGAIN);
+}
+
+/* Packets. */
+
+static void receive_gone(u64 tag)
+{
+	struct kr_host *host = find_remote_rcu(tag);
+
+	if (host)
+		kr_host_gone(host, ECONNRESET);
+}
+
+/* A packet without a tag: it must prove itself in another way. */
+static void receive_untagged(const u8 *p, const u8 *end)
+{
+	struct kr_path_msg pm;
+	struct kr_msg m;
+
+	if (!kr_wire_get_msg(&p, end, &m)) {
+		kr_stat_inc(KR_STAT_rx_malformed);
+		return;
+	}
+	if (m.type == KR_MSG_GONE)
+		receive_gone(kr_wire_get_u64(&m));
+	else if (m.type == KR_MSG_PATH_REQ && kr_wire_get_path(&m, &pm) &&
+		 pm.token == kr_host_token(pm.instance) &&
+		 !kr_host_is_self(pm.instance))
+		queue_item(&pm, false, 0);
+	else
+		kr_stat_inc(KR_STAT_rx_malformed);
+}
+
+static bool may_send_gone(void)
+{
+	bool is_ok;
+
+	spin_lock_bh(&items_lock);
+	if (gone_window != jiffies / HZ) {
+		gone_window = jiffies / HZ;
+		nr_gone = 0;
+	}
+	is_ok = nr_gone++ < GONE_PER_SECOND;
+	spin_unlock_bh(&items_lock);
+	if (!is_ok)
+		kr_stat_inc(KR_STAT_gone_limited);
+	return is_ok;
+}
+
+/* Nobody here has this tag; who asks for a sign of life is told so. */
+static void receive_unknown(const struct kr_hdr *h, const u8 *p, const u8 *end)
+{
+	struct kr_path_msg pm = { 0 };
+	struct kr_msg m;
+
+	kr_stat_inc(KR_STAT_rx_no_assoc);
+	while (p != end && kr_wire_get_msg(&p, end, &m)) {
+		if (m.type != KR_MSG_PING || !kr_wire_get_end(&m, &pm.end))
+			continue;
+		if (may_send_gone())
+			queue_item(&pm, true, h->tag);
+		return;
+	}
+}
+
+static void note_dirty_locked(struct kr_host *host)
+{
+	lockdep_assert_held(&host->lock);
+	if (host->is_dirty)
+		return;
+	host->is_dirty = true;
+	refcount_inc(&host->ref);
+	list_add_tail(&host->flush, this_cpu_ptr(&flush_list));
+}
+
+void kr_host_receive(struct kr_dev *dev, const u8 *packet, u32 len)
+{
+	const u8 *body = packet + KR_HDR_LEN;
+	struct kr_host *host;
+	struct kr_hdr h;
+
+	if (!kr_wire_get_hdr(packet, len, &h)) {
+		kr_stat_inc(KR_STAT_rx_malformed);
+		return;
+	}
+	rcu_read_lock();
+	if (!h.tag) {
+		receive_untagged(body, body + h.body_len);
+		goto out;
+	}
+	host = find_id_rcu(h.tag);
+	if (!host) {
+		receive_unknown(&h, body, body + h.body_len);
+		goto out;
+	}
+	spin_lock_bh(&host->lock);
+	kr_assoc_input(&host->assoc, &h, body, ktime_get_ns());
+	note_dirty_locked(host);
+	spin_unlock_bh(&host->lock);
+out:
+	rcu_read_unlock();
+}
+
+void kr_host_flush(void)
+{
+	struct list_head *list = this_cpu_ptr(&flush_list);
+	struct kr_host *host;
+
+	while (!list_empty(list)) {
+		host = list_first_entry(list, struct kr_host, flush);
+		spin_lock_bh(&host->lock);
+		list_del_init(&host->flush);
+		host->is_dirty = false;
+		kr_host_unlock(host);
+		kr_host_put(host);
+	}
+}
+
+/* Devices. */
+
+/* Calls @fn for each host, which may sleep; a reference is held meanwhile. */
+static void for_each_host(void (*fn)(struct kr_host *host, void *arg), void *arg)
+{
+	struct kr_host *host, *prev = NULL;
+
+	spin_lock_bh(&hosts_lock);
+	list_for_each_entry(host, &hosts, node) {
+		refcount_inc(&host->ref);
+		spin_unlock_bh(&hosts_lock);
+		if (prev)
+			kr_host_put(prev);
+		fn(host, arg);
+		prev = host;
+		spin_lock_bh(&hosts_lock);
+		/* Ended meanwhile: its place in the list is lost; start over. */
+		if (hlist_unhashed(&host->by_instance))
+			host = list_entry(&hosts, struct kr_host, node);
+	}
+	spin_unlock_bh(&hosts_lock);
+	if (prev)
+		kr_host_put(prev);
+}
+
+static void look_for_path(struct kr_host *host, void *arg)
+{
+	bool is_waiting;
+
+	spin_lock_bh(&host->lock);
+	is_waiting = is_waiting_locked(host);
+	spin_unlock_bh(&host->lock);
+	if (is_waiting)
+		mod_delayed_work(host_wq, &host->work, 0);
+}
+
+void kr_host_dev_changed(void)
+{
+	for_each_host(look_for_path, NULL);
+}
+
+static void leave_dev(struct kr_host *host, void *arg)
+{
+	spin_lock_bh(&host->lock);
+	if (host->dev == arg) {
+		kr_assoc_path_lost(&host->assoc, ktime_get_ns());
+		drop_path_locked(host);
+		mod_delayed_work(host_wq, &host->work, CHECK_AGAIN / 10);
+	}
+	spin_unlock_bh(&host->lock);
+}
+
+void kr_host_dev_gone(struct kr_dev *dev)
+{
+	for_each_host(leave_dev, dev);
+	/* One that was just about to take the device does so in a worker. */
+	flush_workqueue(host_wq);
+	for_each_host(leave_dev, dev);
+}
+
+/* For krcorectl. */
+
+static void fill_info_locked(struct kr_host *host, struct kr_host_info *info)
+{
+	const struct kr_assoc *a = &host->assoc;
+
+	lockdep_assert_held(&host->lock);
+	memcpy(info->instance, a->peer_instance, 16);
+	info->path = a->path;
+	if (host->dev)
+		strscpy(info->dev_name, kr_dev_name(host->dev), sizeof(info->dev_name));
+	memcpy(info->local_gid, a->local.gid, 16);
+	memcpy(info->remote_gid, a->remote.gid, 16);
+	info->local_qpn = a->local.qpn;
+	info->remote_qpn = a->remote.qpn;
+	info->mtu = a->mtu;
+	info->nr_vqps = a->nr_vqps;
+	info->srtt_us = div_u64(a->ch.srtt_ns, NSEC_PER_USEC);
+	info->rttvar_us = div_u64(a->ch.rttvar_ns, NSEC_PER_USEC);
+	info->cwnd = kr_cc_window(&a->ch.cc);
+	info->inflight = a->ch.inflight;
+	info->tx_packets = a->stats.tx_packets;
+	info->tx_bytes = a->stats.tx_bytes;
+	info->rx_packets = a->stats.rx_packets;
+	info->rx_bytes = a->stats.rx_bytes;
+	info->lost = a->ch.nr_lost;
+	info->spurious = a->ch.nr_spurious;
+	info->pto = a->ch.nr_pto;
+	info->dup = a->ch.nr_dup;
+	info->malformed = a->stats.rx_malformed;
+	info->refused = a->stats.rx_refused;
+	info->unknown = a->stats.rx_unknown;
+}
+
+bool kr_host_info_get(u64 *cursor, struct kr_host_info *info)
+{
+	struct kr_host *host;
+	bool is_found = false;
+	u64 index = 0;
+
+	spin_lock_bh(&hosts_lock);
+	list_for_each_entry(host, &hosts, node) {
+		if (index++ < *cursor)
+			continue;
+		refcount_inc(&host->ref);
+		is_found = true;
+		break;
+	}
+	spin_unlock_bh(&hosts_lock);
+	if (!is_found)
+		return false;
+	*cursor = index;
+	memset(info, 0, sizeof(*info));
+	spin_lock_bh(&host->lock);
+	fill_info_locked(host, info);
+	spin_unlock_bh(&host->lock);
+	kr_host_put(host);
+	return true;
+}
+
+static const struct kr_ops host_ops = {
+	.incoming = kr_ep_incoming,
+	.event = kr_ep_event,
+	.released = kr_ep_released,
+	.arm = kr_ep_arm,
+	.path_event = on_path_event,
+	.path_req = on_path_req,
+};
+
+int kr_host_init(void)
+{
+	int cpu;
+
+	get_random_bytes(kr_instance, sizeof(kr_instance));
+	get_random_bytes(&token_key, sizeof(token_key));
+	for_each_possible_cpu(cpu)
+		INIT_LIST_HEAD(per_cpu_ptr(&flush_list, cpu));
+	host_wq = alloc_workqueue("krcore_host", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	return host_wq ? 0 : -ENOMEM;
+}
+
+static bool is_empty(void)
+{
+	bool ret;
+
+	spin_lock_bh(&hosts_lock);
+	ret = !nr_hosts;
+	spin_unlock_bh(&hosts_lock);
+	return ret;
+}
+
+/* No socket and no device is left, so nobody makes new hosts. */
+void kr_host_exit(void)
+{
+	struct kr_host *host;
+
+	flush_workqueue(host_wq);
+	for (;;) {
+		spin_lock_bh(&hosts_lock);
+		host = list_first_entry_or_null(&hosts, struct kr_host, node);
+		if (host)
+			refcount_inc(&host->ref);
+		spin_unlock_bh(&hosts_lock);
+		if (!host)
+			break;
+		kr_host_gone(host, ECONNRESET);
+		kr_host_put(host);
+	}
+	wait_event(hosts_wait, is_empty());
+	destroy_workqueue(host_wq);
+	rcu_barrier();
+}

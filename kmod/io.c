@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sending and receiving on an RDMA connection.
+ *
+ * Operation.  lock_sock serialises the users of a socket, as for TCP.  Bytes are
+ * copied between the user and the pages of the stream without the host's lock:
+ * a writer fills pages past tx.end (tx.is_held keeps the last page from being
+ * given back meanwhile) and then publishes them; a reader copies what is accepted
+ * and then consumes it.  Softirq only touches pages below tx.end and past
+ * rx.accepted, so that the two never meet.
+ */
+#include <linux/sched/signal.h>
+#include <net/tcp.h>
+#include "sock.h"
+
+enum { CHUNK_MAX = 64 * 1024 };		/* bytes copied before they may leave */
+
+/* Waits for an event on the socket.  Context: lock_sock held, dropped meanwhile. */
+static void wait_event_on(struct sock *sk, struct wait_queue_entry *wait, long *timeo)
+{
+	release_sock(sk);
+	*timeo = wait_woken(wait, TASK_INTERRUPTIBLE, *timeo);
+	lock_sock(sk);
+}
+
+/* Is the connection under way?  Then sending waits for it. */
+static bool is_connecting(const struct kr_sock *ks)
+{
+	return ks->mode == KR_MODE_ASKING ||
+	       (ks->mode == KR_MODE_RDMA &&
+		READ_ONCE(ks->inet.sk.sk_state) == TCP_SYN_SENT);
+}
+
+static int wait_connected(struct kr_sock *ks, long *timeo)
+{
+	struct sock *sk = &ks->inet.sk;
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	int err = 0;
+
+	add_wait_queue(sk_sleep(sk), &wait);
+	while (is_connecting(ks) && !err) {
+		if (!*timeo)
+			err = -EAGAIN;
+		else if (signal_pending(current))
+			err = sock_intr_errno(*timeo);
+		else
+			wait_event_on(sk, &wait, timeo);
+	}
+	remove_wait_queue(sk_sleep(sk), &wait);
+	return err;
+}
+
+static u32 send_room(struct kr_sock *ks)
+{
+	struct kr_ep *ep = ks->ep;
+	u32 room = 0;
+
+	spin_lock_bh(&ep->host->lock);
+	if (ep->vqp.is_attached)
+		room = kr_tx_room(&ep->vqp.tx);
+	spin_unlock_bh(&ep->host->lock);
+	return room;
+}
+
+static bool has_ended(const struct sock *sk)
+{
+	return READ_ONCE(sk->sk_err) || READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN;
+}
+
+/* Room for bytes, waiting for it; 0 room: *timeo, a signal or the end came first. */
+static u32 wait_room(struct kr_sock *ks, long *timeo)
+{
+	struct sock *sk = &ks->inet.sk;
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	u32 room = send_room(ks);
+
+	if (room || !*timeo) {
+		if (!room)
+			set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+		return room;
+	}
+	add_wait_queue(sk_sleep(sk), &wait);
+	for (;;) {
+		set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+		room = send_room(ks);
+		if (room || !*timeo || has_ended(sk) || signal_pending(current))
+			break;
+		wait_event_on(sk, &wait, timeo);
+	}
+	remove_wait_queue(sk_sleep(sk), &wait);
+	return room;
+}
+
+/* Copies from the user to positions from @pos on; the number copied or -errno. */
+static int copy_in(struct kr_buf *buf, u64 pos, u32 len, struct iov_iter *from)
+{
+	u32 done = 0, room;
+	size_t copied;
+	void *to;
+
+	while (done < len) {
+		to = kr_buf_reserve(buf, pos + done, &room, true);
+		if (!to)
+			return done ? done : -ENOMEM;
+		room = min(room, len - done);
+		copied = copy_from_iter(to, room, from);
+		done += copied;
+		if (copied < room)
+			return done ? done : -EFAULT;
+	}
+	return done;
+}
+
+/* The bytes that a piece must have while the user holds back small ones. */
+static u32 cork_bytes(const struct kr_sock *ks, bool is_more)
+{
+	const struct kr_assoc *a = &ks->ep->host->assoc;
+
+	if (!is_more && !ks->opts.cork)
+		return 0;
+	return a->mtu - KR_HDR_LEN - KR_MSG_HDR_LEN - KR_DATA_LEN;
+}
+
+static int send_chunk(struct kr_sock *ks, struct msghdr *msg, u32 len, bool is_more)
+{
+	struct kr_ep *ep = ks->ep;
+	struct kr_tx *tx = &ep->vqp.tx;
+	int ret = 0;
+	u64 pos;
+
+	spin_lock_bh(&ep->host->lock);
+	if (!tx->buf.pages && kr_buf_grow(&tx->buf, tx->head, tx->limit))
+		ret = -ENOMEM;
+	else
+		tx->is_held = true;
+	pos = tx->end;
+	spin_unlock_bh(&ep->host->lock);
+	if (ret)
+		return ret;
+	ret = copy_in(&tx->buf, pos, len, &msg->msg_iter);
+	kr_host_lock(ep->host);
+	tx->is_held = false;
+	if (!ep->vqp.is_attached)
+		ret = ret < 0 ? ret : -EPIPE;
+	else if (ret > 0)
+		kr_vqp_wrote(&ep->vqp, ret, cork_bytes(ks, is_more),
+			     ktime_get_ns());
+	kr_host_unlock(ep->host);
+	return ret;
+}
+
+static int send_rdma(struct kr_sock *ks, struct msghdr *msg, long timeo)
+{
+	struct sock *sk = &ks->inet.sk;
+	int flags = msg->msg_flags;
+	int sent = 0, err = 0;
+	bool is_more;
+	u32 room, len;
+
+	sk_clear_bit(SOCKWQ_ASYNC_NOSPACE, sk);
+	while (msg_data_left(msg)) {
+		err = -EPIPE;
+		if (has_ended(sk))
+			break;
+		room = wait_room(ks, &timeo);
+		if (has_ended(sk))
+			break;
+		if (!room) {
+			err = timeo ? sock_intr_errno(timeo) : -EAGAIN;
+			break;
+		}
+		len = min_t(size_t, min_t(u32, room, CHUNK_MAX), msg_data_left(msg));
+		is_more = flags & MSG_MORE || len < msg_data_left(msg);
+		err = send_chunk(ks, msg, len, is_more);
+		if (err < 0)
+			break;
+		sent += err;
+		err = 0;
+	}
+	/* What was held back for bytes that now do not come must go. */
+	if (sent && err && !(flags & MSG_MORE) && !ks->opts.cork)
+		kr_sock_uncork(ks);
+	ks->tx_rdma += sent;
+	kr_stat_add(KR_STAT_tx_bytes_rdma, sent);
+	return sent ? sent : sk_stream_error(sk, flags, err);
+}
+
+static int send_tcp(struct kr_sock *ks, struct msghdr *msg, size_t len)
+{
+	int ret;
+
+	kr_inner_sync(ks);
+	ret = kr_inner_result(ks, ks->inner->ops->sendmsg(ks->inner, msg, len));
+	if (ret > 0) {
+		ks->tx_tcp += ret;
+		kr_stat_add(KR_STAT_tx_bytes_tcp, ret);
+	}
+	return ret;
+}
+
+int kr_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
+{
+	struct kr_sock *ks = kr_sk(sock->sk);
+	struct sock *sk = sock->sk;
+	long timeo;
+	int ret;
+
+	if (kr_mode(ks) == KR_MODE_TCP)
+		return send_tcp(ks, msg, len);
+	if (msg->msg_flags & MSG_OOB)
+		return -EOPNOTSUPP;
+	lock_sock(sk);
+	timeo = sock_sndtimeo(sk, msg->msg_flags & MSG_DONTWAIT);
+	ret = wait_connected(ks, &timeo);
+	if (ret)
+		goto out;
+	if (ks->mode == KR_MODE_TCP) {
+		release_sock(sk);
+		return send_tcp(ks, msg, len);
+	}
+	if (ks->mode == KR_MODE_RDMA && ks->ep)
+		ret = send_rdma(ks, msg, timeo);
+	else
+		ret = sk_stream_error(sk, msg->msg_flags, -EPIPE);
+out:
+	release_sock(sk);
+	return ret;
+}
+
+/* Readable bytes past the @peeked ones, and where they are. */
+static u64 ready(struct kr_ep *ep, u64 peeked, u64 *pos, bool *is_eof)
+{
+	struct kr_rx *rx = &ep->vqp.rx;
+	u64 nr;
+
+	spin_lock_bh(&ep->host->lock);
+	nr = kr_rx_ready(rx) - peeked;
+	*pos = rx->read + peeked;
+	*is_eof = kr_rx_is_fin(rx) && !nr;
+	spin_unlock_bh(&ep->host->lock);
+	return nr;
+}
+
+/* Copies to the user; the number copied, or -EFAULT when none. */
+static int copy_out(struct kr_buf *buf, u64 pos, u32 len, struct iov_iter *to)
+{
+	u32 done = 0, have;
+	size_t copied;
+	void *from;
+
+	while (done < len) {
+		from = kr_buf_at(buf, pos + done, &have);
+		have = min(have, len - done);
+		copied = copy_to_iter(from, have, to);
+		done += copied;
+		if (copied < have)
+			return done ? done : -EFAULT;
+	}
+	return done;
+}
+
+static void consume(struct kr_sock *ks, u32 len)
+{
+	struct kr_ep *ep = ks->ep;
+
+	kr_host_lock(ep->host);
+	kr_vqp_consumed(&ep->vqp, len, ktime_get_ns());
+	kr_host_unlock(ep->host);
+	ks->rx_rdma += len;
+	kr_stat_add(KR_STAT_rx_bytes_rdma, len);
+}
+
+/* What is there now, at most @len bytes; 0: nothing. */
+static int take(struct kr_sock *ks, struct msghdr *msg, size_t len, int flags,
+		u64 peeked, bool *is_eof)
+{
+	u64 pos, nr = ready(ks->ep, peeked, &pos, is_eof);
+	int ret;
+
+	ret = min_t(u64, nr, min_t(size_t, len, CHUNK_MAX));
+	if (!ret)
+		return 0;
+	if (!(flags & MSG_TRUNC))
+		ret = copy_out(&ks->ep->vqp.rx.buf, pos, ret, &msg->msg_iter);
+	if (ret > 0 && !(flags & MSG_PEEK))
+		consume(ks, ret);
+	return ret;
+}
+
+/* Nothing was read yet: what recv() returns now, 1: wait. */
+static int why_wait(struct sock *sk, bool is_eof, long timeo)
+{
+	if (is_eof)
+		return 0;
+	if (READ_ONCE(sk->sk_err))
+		return sock_error(sk);
+	if (READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN ||
+	    READ_ONCE(sk->sk_state) == TCP_CLOSE)
+		return 0;
+	if (!timeo)
+		return -EAGAIN;
+	if (signal_pending(current))
+		return sock_intr_errno(timeo);
+	return 1;
+}
+
+static int recv_rdma(struct kr_sock *ks, struct msghdr *msg, size_t len, int flags)
+{
+	struct sock *sk = &ks->inet.sk;
+	long timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
+	size_t target = sock_rcvlowat(sk, flags & MSG_WAITALL, len);
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	size_t done = 0;
+	bool is_eof;
+	int ret;
+
+	add_wait_queue(sk_sleep(sk), &wait);
+	for (;;) {
+		ret = take(ks, msg, len - done, flags, flags & MSG_PEEK ? done : 0,
+			   &is_eof);
+		if (ret < 0)
+			break;
+		done += ret;
+		if (done == len)
+			break;
+		if (ret)
+			continue;
+		if (done >= target && done)
+			break;
+		if (done && (is_eof || READ_ONCE(sk->sk_err) ||
+			     READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN ||
+			     !timeo || signal_pending(current)))
+			break;
+		ret = done ? 1 : why_wait(sk, is_eof, timeo);
+		if (ret <= 0)
+			break;
+		wait_event_on(sk, &wait, &timeo);
+	}
+	remove_wait_queue(sk_sleep(sk), &wait);
+	return done ? done : ret;
+}
+
+static int recv_tcp(struct kr_sock *ks, struct msghdr *msg, size_t len, int flags)
+{
+	int ret;
+
+	kr_inner_sync(ks);
+	ret = ks->inner->ops->recvmsg(ks->inner, msg, len, flags);
+	kr_inner_result(ks, ret);
+	if (ret > 0 && !(flags & MSG_PEEK)) {
+		ks->rx_tcp += ret;
+		kr_stat_add(KR_STAT_rx_bytes_tcp, ret);
+	}
+	return ret;
+}
+
+int kr_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags)
+{
+	struct kr_sock *ks = kr_sk(sock->sk);
+	struct sock *sk = sock->sk;
+	long timeo;
+	int ret;
+
+	if (kr_mode(ks) == KR_MODE_TCP)
+		return recv_tcp(ks, msg, len, flags);
+	if (flags & MSG_ERRQUEUE)
+		return -EAGAIN;		/* nothing is ever put there */
+	if (flags & MSG_OOB)
+		return -EINVAL;
+	lock_sock(sk);
+	timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
+	ret = wait_connected(ks, &timeo);
+	if (ret)
+		goto out;
+	if (ks->mode == KR_MODE_TCP) {
+		release_sock(sk);
+		return recv_tcp(ks, msg, len, flags);
+	}
+	ret = -ENOTCONN;
+	if (ks->mode == KR_MODE_RDMA && ks->ep)
+		ret = recv_rdma(ks, msg, len, flags);
+	msg->msg_namelen = 0;
+out:
+	release_sock(sk);
+	return ret;
+}

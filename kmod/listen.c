@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Listening: one port, two kinds of clients.
+ *
+ * The inner TCP socket listens; whoever it would give a SYN to gets the CONNECT,
+ * because the listener is found by TCP's own lookup.  An endpoint made for a
+ * CONNECT waits on "pending" until the client confirms it, then on "accept_q"; it
+ * becomes a socket in accept(), in the context of the one who accepts.  One
+ * backlog covers both lists and TCP's queue.  accept() returns plain TCP clients
+ * as plain TCP sockets.
+ */
+#include <linux/hashtable.h>
+#include <linux/module.h>
+#include <net/addrconf.h>
+#include <net/inet6_hashtables.h>
+#include <net/inet_connection_sock.h>
+#include <net/ip6_route.h>
+#include <net/route.h>
+#include <net/tcp.h>
+#include <krcore/uapi.h>
+#include "sock.h"
+
+enum { LISTEN_HASH_BITS = 8 };
+
+static DEFINE_SPINLOCK(listen_lock);	/* protects the table; readers use RCU */
+static DEFINE_HASHTABLE(listeners, LISTEN_HASH_BITS);
+
+int kr_listen(struct socket *sock, int backlog)
+{
+	struct kr_sock *ks = kr_sk(sock->sk);
+	struct sock *sk = sock->sk;
+	int err;
+
+	lock_sock(sk);
+	err = -EINVAL;
+	if (ks->mode == KR_MODE_TCP) {
+		err = ks->inner->ops->listen(ks->inner, backlog);
+		goto out;
+	}
+	if (sock->state != SS_UNCONNECTED ||
+	    (ks->mode != KR_MODE_NEW && ks->mode != KR_MODE_LISTEN))
+		goto out;
+	err = kr_inner_get(ks);
+	if (err)
+		goto out;
+	kr_inner_push(ks);
+	kr_inner_plain(ks);
+	err = ks->inner->ops->listen(ks->inner, backlog);
+	if (err || ks->mode == KR_MODE_LISTEN)
+		goto out;
+	ks->is_stopped = false;
+	kr_set_state(sk, TCP_LISTEN);
+	kr_set_mode(ks, KR_MODE_LISTEN);
+	spin_lock(&listen_lock);
+	hash_add_rcu(listeners, &ks->listen_node, (unsigned long)ks->inner->sk);
+	spin_unlock(&listen_lock);
+out:
+	release_sock(sk);
+	return err;
+}
+
+/* Takes the endpoint off the listener's lists; the caller drops their hold. */
+static struct kr_ep *pop(struct kr_sock *ks, struct list_head *list)
+{
+	struct kr_ep *ep;
+
+	spin_lock_bh(&ks->accept_lock);
+	ep = list_first_entry_or_null(list, struct kr_ep, accept);
+	if (ep) {
+		list_del_init(&ep->accept);
+		ks->nr_waiting--;
+		if (ep->is_confirmed)
+			ks->nr_ready--;
+		ep->listener = NULL;
+	}
+	spin_unlock_bh(&ks->accept_lock);
+	if (ep)
+		sock_put(&ks->inet.sk);	/* the endpoint's hold of the listener */
+	return ep;
+}
+
+static void reset_all(struct kr_sock *ks, struct list_head *list)
+{
+	struct kr_ep *ep;
+
+	while ((ep = pop(ks, list))) {
+		rcu_read_lock();
+		kr_host_lock(ep->host);
+		kr_vqp_abort(&ep->vqp, ECONNRESET, KR_RST_ABORT, ktime_get_ns());
+		kr_host_unlock(ep->host);
+		rcu_read_unlock();
+		kr_ep_put(ep);
+	}
+}
+
+/* No CONNECT finds the listener any more; those that wait are reset. */
+void kr_listen_stop(struct kr_sock *ks)
+{
+	struct sock *sk = &ks->inet.sk;
+
+	if (ks->mode != KR_MODE_LISTEN)
+		return;
+	spin_lock(&listen_lock);
+	hash_del_rcu(&ks->listen_node);
+	spin_unlock(&listen_lock);
+	spin_lock_bh(&ks->accept_lock);
+	ks->is_stopped = true;
+	spin_unlock_bh(&ks->accept_lock);
+	reset_all(ks, &ks->pending);
+	reset_all(ks, &ks->accept_q);
+	kr_set_state(sk, TCP_CLOSE);
+}
+
+/* The interface by which a SYN of this client would have come in. */
+static int ingress_v4(struct net *net, const struct kr_tuple *t)
+{
+	struct flowi4 fl4 = { .flowi4_proto = IPPROTO_TCP };
+	struct rtable *rt;
+	int dif;
+
+	memcpy(&fl4.daddr, t->saddr, 4);
+	memcpy(&fl4.saddr, t->daddr, 4);
+	rt = ip_route_output_key(net, &fl4);
+	if (IS_ERR(rt))
+		return 0;
+	dif = rt->dst.dev->ifindex;
+	ip_rt_put(rt);
+	return dif;
+}
+
+static int ingress_v6(struct net *net, const struct kr_tuple *t)
+{
+	struct flowi6 fl6 = { .flowi6_proto = IPPROTO_TCP };
+	struct dst_entry *dst;
+	int dif;
+
+	memcpy(&fl6.daddr, t->saddr, 16);
+	memcpy(&fl6.saddr, t->daddr, 16);
+	dst = ip6_route_output(net, NULL, &fl6);
+	dif = dst->error ? 0 : dst->dev->ifindex;
+	dst_release(dst);
+	return dif;
+}
+
+/* TCP's own lookup.  Context: RCU. */
+static struct sock *find_tcp_listener(struct net *net, const struct kr_tuple *t)
+{
+	struct inet_hashinfo *hashinfo = net->ipv4.tcp_death_row.hashinfo;
+	__be32 saddr, daddr;
+
+	if (t->family == 4) {
+		memcpy(&saddr, t->saddr, 4);
+		memcpy(&daddr, t->daddr, 4);
+		if (inet_addr_type(net, daddr) != RTN_LOCAL)
+			return NULL;
+		return __inet_lookup_listener(net, hashinfo, NULL, 0, saddr,
+					      htons(t->sport), daddr, t->dport,
+					      ingress_v4(net, t), 0);
+	}
+	if (!ipv6_chk_addr(net, (const struct in6_addr *)t->daddr, NULL, 0))
+		return NULL;
+	return inet6_lookup_listener(net, hashinfo, NULL, 0,
+				     (const struct in6_addr *)t->saddr,
+				     htons(t->sport),
+				     (const struct in6_addr *)t->daddr, t->dport,
+				     ingress_v6(net, t), 0);
+}
+
+/* Our listener whose inner socket this is, with a reference. */
+static struct kr_sock *find_listener(struct net *net, const struct kr_tuple *t)
+{
+	struct sock *isk = find_tcp_listener(net, t);
+	struct kr_sock *ks;
+
+	if (!isk)
+		return NULL;
+	hash_for_each_possible_rcu(listeners, ks, listen_node, (unsigned long)isk)
+		if (ks->inner && ks->inner->sk == isk &&
+		    refcount_inc_not_zero(&ks->inet.sk.sk_refcnt))
+			return ks;
+	return NULL;
+}
+
+/* 0, -EAGAIN when the backlog is full, or why to REJECT. */
+static int enqueue(struct kr_sock *ks, struct kr_ep *ep)
+{
+	const struct sock *isk = ks->inner->sk;
+	int ret = 0;
+
+	spin_lock_bh(&ks->accept_lock);
+	if (ks->is_stopped)
+		ret = KR_REJECT_NO_LISTENER;
+	else if (ks->nr_waiting + READ_ONCE(isk->sk_ack_backlog) >
+		 READ_ONCE(isk->sk_max_ack_backlog))
+		ret = -EAGAIN;
+	if (!ret) {
+		ep->listener = ks;
+		sock_hold(&ks->inet.sk);
+		list_add_tail(&ep->accept, &ks->pending);
+		ks->nr_waiting++;
+	}
+	spin_unlock_bh(&ks->accept_lock);
+	return ret;
+}
+
+int kr_listen_incoming(struct kr_host *host, const struct kr_connect *c,
+		       struct kr_ep **out)
+{
+	struct net *net = kr_peer_net_get(c->cookie);
+	int ret = KR_REJECT_NO_LISTENER;
+	struct kr_sock *ks;
+	struct kr_ep *ep;
+
+	lockdep_assert_held(&host->lock);
+	if (!net)
+		return KR_REJECT_NAMESPACE;
+	ks = find_listener(net, &c->tuple);
+	put_net(net);
+	if (!ks)
+		return ret;
+	ret = KR_REJECT_POLICY;
+	if (ks->opts.needs_tcp)
+		goto out;
+	ret = KR_REJECT_MEMORY;
+	ep = kr_ep_create(host, kr_sock_sndlimit(&ks->inet.sk),
+			  kr_sock_rcvlimit(&ks->inet.sk), NULL, GFP_ATOMIC);
+	if (!ep)
+		goto out;
+	kr_ep_get(ep);			/* one hold for core, one for the listener */
+	ret = enqueue(ks, ep);
+	if (ret) {
+		kr_ep_put(ep);
+		kr_ep_put(ep);
+	} else {
+		*out = ep;
+	}
+out:
+	sock_put(&ks->inet.sk);
+	return ret;
+}
+
+/*
+ * The listener of an endpoint that waits, locked; NULL when it waits no more.
+ * Its hold by the endpoint can only be dropped under host->lock or by pop().
+ */
+static struct kr_sock *lock_listener(struct kr_ep *ep)
+{
+	struct kr_sock *ks = READ_ONCE(ep->listener);
+
+	lockdep_assert_held(&ep->host->lock);
+	if (!ks)
+		return NULL;
+	/* RCU keeps the memory: sockets of ours are freed after a grace period. */
+	spin_lock_bh(&ks->accept_lock);
+	if (ep->listener == ks)
+		return ks;
+	spin_unlock_bh(&ks->accept_lock);
+	return NULL;
+}
+
+void kr_listen_confirmed(struct kr_ep *ep)
+{
+	struct kr_sock *ks;
+
+	rcu_read_lock();
+	ks = lock_listener(ep);
+	if (ks) {
+		ep->is_confirmed = true;
+		list_move_tail(&ep->accept, &ks->accept_q);
+		ks->nr_ready++;
+		spin_unlock_bh(&ks->accept_lock);
+		ks->inet.sk.sk_data_ready(&ks->inet.sk);
+	}
+	rcu_read_unlock();
+}
+
+/* Ended before its client confirmed it: nobody will ever accept it. */
+void kr_listen_released(struct kr_ep *ep)
+{
+	struct kr_sock *ks;
+	bool is_dropped = false;
+
+	rcu_read_lock();
+	ks = lock_listener(ep);
+	if (ks) {
+		is_dropped = !ep->is_confirmed;
+		if (is_dropped) {
+			list_del_init(&ep->accept);
+			ks->nr_waiting--;
+			ep->listener = NULL;
+		}
+		spin_unlock_bh(&ks->accept_lock);
+	}
+	if (is_dropped) {
+		sock_put(&ks->inet.sk);
+		kr_ep_put(ep);
+	}
+	rcu_read_unlock();
+}
+
+/* What a TCP child inherits from its listener. */
+static void inherit(struct sock *sk, const struct sock *from)
+{
+	sk->sk_rcvbuf = from->sk_rcvbuf;
+	sk->sk_sndbuf = from->sk_sndbuf;
+	sk->sk_userlocks = from->sk_userlocks;
+	sk->sk_rcvtimeo = from->sk_rcvtimeo;
+	sk->sk_sndtimeo = from->sk_sndtimeo;
+	sk->sk_rcvlowat = from->sk_rcvlowat;
+	sk->sk_lingertime = from->sk_lingertime;
+	sk->sk_priority = from->sk_priority;
+	sk->sk_mark = from->sk_mark;
+	sk->sk_reuse = from->sk_reuse;
+	sk->sk_bound_dev_if = from->sk_bound_dev_if;
+	sock_valbool_flag(sk, SOCK_LINGER, sock_flag(from, SOCK_LINGER));
+	sock_valbool_flag(sk, SOCK_KEEPOPEN, sock_flag(from, SOCK_KEEPOPEN));
+	kr_sk(sk)->opts = kr_sk(from)->opts;
+}
+
+/* The endpoint becomes the connection of a new socket; takes over the hold. */
+static void adopt(struct sock *sk, struct kr_ep *ep)
+{
+	struct kr_sock *ks = kr_sk(sk);
+	struct kr_vqp *v = &ep->vqp;
+	struct kr_vqp_opts opts;
+
+	ks->ep = ep;
+	ks->tuple = v->tuple;
+	kr_sock_opts(ks, &opts);
+	kr_set_mode(ks, KR_MODE_RDMA);
+	kr_host_lock(ep->host);
+	ep->sk = sk;
+	v->tx.buf.owner = sk->sk_memcg;
+	v->rx.buf.owner = sk->sk_memcg;
+	kr_vqp_set_opts(v, &opts, ktime_get_ns());
+	kr_set_state(sk, TCP_ESTABLISHED);
+	if (kr_rx_is_fin(&v->rx))
+		sk->sk_shutdown |= RCV_SHUTDOWN;
+	if (!v->is_attached)
+		kr_sock_event(sk, ep, KR_EV_END);
+	kr_host_unlock(ep->host);
+	kr_stat_inc(KR_STAT_accepts_rdma);
+}
+
+static int accept_rdma(struct kr_sock *ks, struct socket *new, struct kr_ep *ep)
+{
+	struct sock *sk = &ks->inet.sk;
+	struct socket *tmp;
+	int err;
+
+	err = __sock_create(sock_net(sk), sk->sk_family, SOCK_STREAM,
+			    IPPROTO_KRCORE, &tmp, 0);
+	if (err)
+		return err;
+	lock_sock(tmp->sk);
+	inherit(tmp->sk, sk);
+	sock_graft(tmp->sk, new);
+	adopt(tmp->sk, ep);
+	release_sock(tmp->sk);
+	tmp->sk = NULL;
+	sock_release(tmp);
+	new->state = SS_CONNECTED;
+	return 0;
+}
+
+/* A plain TCP client becomes a plain TCP socket, before anybody sees the fd. */
+static int accept_tcp(struct kr_sock *ks, struct socket *new, int flags, bool kern)
+{
+	const struct proto_ops *ours = new->ops;
+	int err;
+
+	new->ops = ks->inner->ops;
+	err = ks->inner->ops->accept(ks->inner, new, flags | O_NONBLOCK, kern);
+	if (err) {
+		new->ops = ours;
+		return err;
+	}
+	/* Release will put the module of the new ops, not ours any more. */
+	module_put(THIS_MODULE);
+	atomic64_inc(&kr_fallbacks[KR_REASON_PLAIN_CLIENT]);
+	kr_stat_inc(KR_STAT_accepts_tcp);
+	return 0;
+}
+
+/* -EAGAIN when nobody waits. */
+static int accept_any(struct kr_sock *ks, struct socket *new, int flags, bool kern)
+{
+	struct kr_ep *ep = pop(ks, &ks->accept_q);
+	int err;
+
+	if (!ep)
+		return accept_tcp(ks, new, flags, kern);
+	err = accept_rdma(ks, new, ep);
+	if (err) {
+		rcu_read_lock();
+		kr_host_lock(ep->host);
+		kr_vqp_abort(&ep->vqp, ECONNRESET, KR_RST_ABORT, ktime_get_ns());
+		kr_host_unlock(ep->host);
+		rcu_read_unlock();
+		kr_ep_put(ep);
+	}
+	return err;
+}
+
+/* Waits for a client of either kind.  Context: lock_sock held. */
+static int wait_and_accept(struct kr_sock *ks, struct socket *new, int flags, bool kern)
+{
+	struct sock *sk = &ks->inet.sk;
+	long timeo = sock_rcvtimeo(sk, flags & O_NONBLOCK);
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	int err;
+
+	add_wait_queue_exclusive(sk_sleep(sk), &wait);
+	for (;;) {
+		err = -EINVAL;
+		if (ks->mode != KR_MODE_LISTEN || sk->sk_state != TCP_LISTEN)
+			break;
+		err = accept_any(ks, new, flags, kern);
+		if (err != -EAGAIN || !timeo)
+			break;
+		if (signal_pending(current)) {
+			err = sock_intr_errno(timeo);
+			break;
+		}
+		release_sock(sk);
+		timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, timeo);
+		lock_sock(sk);
+	}
+	remove_wait_queue(sk_sleep(sk), &wait);
+	/* A wakeup that we leave with may have been meant for another client. */
+	if (READ_ONCE(ks->nr_ready))
+		sk->sk_data_ready(sk);
+	return err;
+}
+
+int kr_accept(struct socket *sock, struct socket *new, int flags, bool kern)
+{
+	struct kr_sock *ks = kr_sk(sock->sk);
+	int err;
+
+	if (kr_mode(ks) == KR_MODE_TCP)
+		return ks->inner->ops->accept(ks->inner, new, flags, kern);
+	lock_sock(sock->sk);
+	err = wait_and_accept(ks, new, flags, kern);
+	release_sock(sock->sk);
+	return err;
+}
+
+__poll_t kr_listen_poll(struct file *file, struct kr_sock *ks)
+{
+	__poll_t mask = ks->inner->ops->poll(file, ks->inner, NULL);
+
+	if (READ_ONCE(ks->nr_ready))
+		mask |= EPOLLIN | EPOLLRDNORM;
+	return mask;
+}

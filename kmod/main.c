@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0
+/* krcore.ko: the table of contents.  Each room has its init and exit. */
+#include <linux/module.h>
+#include <krcore/uapi.h>
+#include "dev.h"
+#include "host.h"
+#include "netlink.h"
+#include "peer.h"
+#include "sock.h"
+
+static int __init krcore_init(void)
+{
+	int err;
+
+	err = kr_host_init();
+	if (err)
+		return err;
+	err = kr_peer_init();
+	if (err)
+		goto err_host;
+	err = kr_dev_init();
+	if (err)
+		goto err_peer;
+	err = kr_netlink_init();
+	if (err)
+		goto err_dev;
+	err = kr_sock_init();
+	if (err)
+		goto err_netlink;
+	pr_info("krcore %s loaded\n", KRCORE_VERSION);
+	return 0;
+
+err_netlink:
+	kr_netlink_exit();
+err_dev:
+	kr_dev_exit();
+err_peer:
+	kr_peer_exit();
+err_host:
+	kr_host_exit();
+	return err;
+}
+
+static void __exit krcore_exit(void)
+{
+	kr_sock_exit();
+	kr_netlink_exit();
+	kr_dev_exit();
+	kr_peer_exit();
+	kr_host_exit();
+}
+
+module_init(krcore_init);
+module_exit(krcore_exit);
+
+MODULE_DESCRIPTION("Sockets over shared RDMA queue pairs");
+MODULE_LICENSE("GPL");
+MODULE_VERSION(KRCORE_VERSION);
+MODULE_ALIAS_NET_PF_PROTO_TYPE(PF_INET, 254, SOCK_STREAM);
+MODULE_ALIAS_NET_PF_PROTO_TYPE(PF_INET6, 254, SOCK_STREAM);
