@@ -55,7 +55,9 @@ $(CTL_TEST): $(CTL_TEST_SRCS) tools/krcorectl.h include/krcore/uapi.h
 
 .PHONY: krcorectl-test abi-test
 krcorectl-test: $(CTL_TEST) $(BUILD)/bin/krcorectl
-	$(Q)tests/summary.sh run $(BUILD)/tests/krcorectl $(CTL_TEST)
+	$(Q)tests/summary.sh run $(BUILD)/tests/krcorectl $(CTL_TEST) >/dev/null || :
+	$(Q)BUILD=$(BUILD) tests/krcorectl/cli.sh >$(BUILD)/tests/krcorectl/cli.tap
+	$(Q)tests/summary.sh count $(CTL_TEST).tap $(BUILD)/tests/krcorectl/cli.tap
 
 # The public headers, alone.
 abi-test:

@@ -5,6 +5,9 @@
 # and the numbers in it are those that programs were built with.  TAP into
 # BUILD/tests/abi/abi.tap, then the count.  Called by `make abi-test`.
 
+# $c and $cxx hold words:
+# shellcheck disable=SC2086
+
 set -u
 cd "$(dirname "$0")/../.." || exit
 build=${BUILD:-$PWD/build}
