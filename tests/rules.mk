@@ -50,3 +50,43 @@ vm-test: all
 	$(Q)tests/vm/run $(VM_ARGS)
 
 -include $(SOCKTEST_OBJS:.o=.d)
+
+# sim: the simulator.  SEEDS=N runs N profiles from SEED on in the fast build;
+# sim-test runs fixed seeds under the sanitizers.
+SIM_SRCS := $(wildcard tests/sim/*.c)
+SIM_CF    = $(UCFLAGS) -I$(CURDIR)/kmod
+SIM_OBJS := $(patsubst tests/sim/%.c,$(BUILD)/tests/sim/asan/%.o,$(SIM_SRCS))
+SIM_FAST := $(patsubst tests/sim/%.c,$(BUILD)/tests/sim/fast/%.o,$(SIM_SRCS)) \
+	    $(patsubst kmod/core/%.c,$(BUILD)/tests/sim/fast/core/%.o,$(wildcard kmod/core/*.c))
+SEED     ?= $(shell date +%s)
+SEEDS    ?= 1000
+
+$(BUILD)/tests/sim/asan/%.o: tests/sim/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(UNIT_CF) -MMD -MP -c -o $@ $<
+
+$(BUILD)/tests/sim/fast/%.o: tests/sim/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(SIM_CF) -MMD -MP -c -o $@ $<
+
+$(BUILD)/tests/sim/fast/core/%.o: kmod/core/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(SIM_CF) -MMD -MP -c -o $@ $<
+
+$(BUILD)/tests/sim/krsim-asan: $(SIM_OBJS) $(CORE_LIB)
+	$(Q)$(CC) $(UNIT_CF) -o $@ $^
+
+$(BUILD)/tests/sim/krsim: $(SIM_FAST)
+	$(Q)$(CC) $(SIM_CF) -o $@ $^
+
+.SECONDARY: $(SIM_OBJS) $(SIM_FAST)
+.PHONY: sim-test
+
+sim: $(BUILD)/tests/sim/krsim
+	$(Q)$< --seed $(SEED) --seeds $(SEEDS)
+
+sim-test: $(BUILD)/tests/sim/krsim-asan $(BUILD)/tests/sim/krsim
+	$(Q)tests/sim/run.sh $< $(BUILD)/tests/sim/sim.tap
+	$(Q)tests/summary.sh count $(BUILD)/tests/sim/sim.tap
+
+-include $(SIM_OBJS:.o=.d) $(SIM_FAST:.o=.d)

@@ -1,0 +1,43 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# run.sh KRSIM TAP: the fixed seeds of the regression run, a test per group of
+# seeds, as TAP lines into TAP.  What a failed group printed goes to stderr.
+
+set -u
+krsim=$1
+tap=$2
+limit=${SIM_TIMEOUT:-120}
+
+# group NAME ARG...: one test
+group()
+{
+	name=$1
+	shift
+	if out=$(timeout "$limit" "$krsim" "$@" 2>&1); then
+		echo "ok - sim: $name" >>"$tap"
+	else
+		echo "not ok - sim: $name" >>"$tap"
+		printf '%s\n' "$out" >&2
+	fi
+}
+
+: >"$tap"
+group 'seeds 1-20' --seed 1 --seeds 20
+group 'seeds 21-40' --seed 21 --seeds 20
+group 'seeds 41-60' --seed 41 --seeds 20
+group 'seeds 61-80' --seed 61 --seeds 20
+group 'changed bytes, seeds 1-20' --flips --seed 1 --seeds 20
+group 'silence of minutes' --seed 7 --seeds 3 hosts=2 conns=20 \
+	work_ns=900000000000 partitions=40 user_timeout_ns=2000000000000
+group 'hosts that die' --seed 1 --seeds 10 conns=60 reboots=6 drops=4
+group 'paths that come and go' --seed 1 --seeds 10 conns=60 path_losses=12
+group 'no memory' --seed 1 --seeds 10 conns=60 nomem=200000
+group 'few send slots' --seed 1 --seeds 10 conns=60 slots=1 slot_stops=20
+group 'one in three lost' --seed 1 --seeds 10 conns=60 loss=333333
+group 'eight hosts' --seed 1 --seeds 3 hosts=8 conns=200
+group 'windows of a few bytes' --seed 1 --seeds 5 conns=20 rx_limit=600 \
+	tx_limit=600 stream_max=20000
+group 'idle connections' --seed 1 --seeds 5 conns=100 hold=1000000 keepalive=0
+group 'a storm of connects' --seed 1 --seeds 1 hosts=2 conns=3000 \
+	work_ns=20000000 stream_max=100 backlog=4096
