@@ -60,7 +60,7 @@ static void keepalive(struct side *s)
 }
 
 /* Keepalive leaves a connection to a living host alone. */
-static void keepalive_alive(struct side *s)
+static void living_host(struct side *s)
 {
 	int fd = pair(s);
 
@@ -114,7 +114,7 @@ static void hold(struct side *s)
 const struct test_case silent_cases[] = {
 	{ "silent.user_timeout", user_timeout, EXPLICIT },
 	{ "silent.keepalive", keepalive, EXPLICIT },
-	{ "silent.keepalive_alive", keepalive_alive, BOTH_ENDS },
+	{ "silent.living_host", living_host, BOTH_ENDS },
 	{ "silent.peer_forgets", peer_forgets, EXPLICIT },
 	{ "silent.link_returns", link_returns, EXPLICIT },
 	{ "silent.hold", hold, EXPLICIT },

@@ -10,4 +10,4 @@ lab --timeout 600 -- 'serve' 'for name in silent.user_timeout silent.keepalive; 
 		sound
 		sleep 5
 	done
-	cases silent.keepalive_alive bulk.sizes'
+	cases silent.living_host bulk.sizes'
