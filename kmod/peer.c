@@ -65,6 +65,7 @@ struct peer {
 	struct kr_host *suspect;	/* with reference: the next answer decides */
 	u64 cookie;			/* of the namespace there */
 	bool is_wanted;			/* the work shall ask */
+	bool has_path_event;		/* since the last proof began */
 	bool is_dead;			/* the work shall free this */
 
 	/* only the work touches */
@@ -377,7 +378,8 @@ static void peer_prove(struct peer *peer, const struct kr_hello *answer)
 	drop_host_locked(peer);
 	peer->host = host_hold(host);
 	peer->cookie = answer->cookie;
-	/* PROVING before host.c starts, so that no path event is missed. */
+	/* Before host.c starts, so that no path event is missed. */
+	peer->has_path_event = false;
 	if (peer->state != KR_PEER_READY)
 		set_proving_locked(peer);
 	mutex_unlock(&peers_lock);
@@ -391,7 +393,7 @@ static void peer_prove(struct peer *peer, const struct kr_hello *answer)
 			drop_host_locked(peer);
 		} else if (is_ready) {
 			set_ready_locked(peer);
-		} else if (peer->state == KR_PEER_READY) {
+		} else if (!peer->has_path_event) {
 			set_proving_locked(peer);
 		}
 	}
@@ -551,11 +553,14 @@ static void refresh_locked(struct peer *peer)
 	unsigned long ancient = peer->expires + ANCIENT_TTLS * READ_ONCE(no_ttl_s) * HZ;
 
 	lockdep_assert_held(&peers_lock);
-	if (peer->state == KR_PEER_NO && time_after(jiffies, ancient))
+	if (peer->state == KR_PEER_NO && time_after(jiffies, ancient)) {
 		set_asking_locked(peer);
-	else if ((peer->state == KR_PEER_NO || peer->state == KR_PEER_READY) &&
-		 time_after(jiffies, peer->expires))
+	} else if ((peer->state == KR_PEER_NO || peer->state == KR_PEER_READY) &&
+		 time_after(jiffies, peer->expires)) {
+		/* The outcome sets it anew. */
+		peer->expires = jiffies + RETRY_TTL_S * HZ;
 		peer_ask_locked(peer);
+	}
 }
 
 static void report_locked(struct peer *peer, bool may_wait, struct kr_peer_waiter *w,
@@ -675,6 +680,7 @@ void kr_peer_on_path(struct kr_host *host, bool is_ready)
 	list_for_each_entry(peer, &peers_used, used) {
 		if (peer->host != host)
 			continue;
+		peer->has_path_event = true;
 		if (is_ready)
 			set_ready_locked(peer);
 		else
