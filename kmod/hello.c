@@ -155,7 +155,7 @@ static int question_connect(struct kr_question *q, const u8 saddr[16])
 		if (err)
 			return err;
 	}
-	len = addr_set(&a, family, q->hello.daddr, KR_HELLO_PORT);
+	len = addr_set(&a, family, q->hello.daddr, KRCORE_HELLO_PORT);
 	err = kernel_connect(q->sock, &a.sa, len, 0);
 	if (err)
 		return err;
@@ -420,7 +420,7 @@ static void answer_one(struct kr_answerer *a, struct heard *h)
 	addr_get(&h->from, from, &port);
 	is_ask = kr_wire_get_hello(h->bytes, h->len, &ask) &&
 		 ask.op == KR_HELLO_ASK && ask.family == a->family;
-	if (port == KR_HELLO_PORT || !is_to_us(a, h) ||
+	if (port == KRCORE_HELLO_PORT || !is_to_us(a, h) ||
 	    (!is_ask && (h->len < KR_HELLO_LEN || !is_other_version(h->bytes, h->len)))) {
 		kr_stat_inc(KR_STAT_hello_dropped);
 		return;
@@ -482,7 +482,7 @@ static int answerer_bind(struct kr_answerer *a)
 		ip6_sock_set_v6only(a->sock->sk);
 		ip6_sock_set_recvpktinfo(a->sock->sk);
 	}
-	len = addr_set(&addr, a->family, any, KR_HELLO_PORT);
+	len = addr_set(&addr, a->family, any, KRCORE_HELLO_PORT);
 	return kernel_bind(a->sock, &addr.sa, len);
 }
 

@@ -10,6 +10,7 @@
 #ifndef KRCORE_HELLO_H
 #define KRCORE_HELLO_H
 
+#include <krcore/uapi.h>
 #include <linux/in.h>
 #include <linux/in6.h>
 #include <linux/net.h>
@@ -18,7 +19,6 @@
 #include "core/wire.h"
 
 enum {
-	KR_HELLO_PORT = 981,		/* privileged: no mere user answers */
 	KR_HELLO_BATCH = 64,		/* datagrams per run of a worker */
 	KR_HELLO_SENDS = 5,		/* copies of a question */
 	KR_HELLO_LATE_MS = 3000,	/* after the grace time an answer counts */

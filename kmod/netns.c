@@ -56,7 +56,7 @@ static void answerer_open(struct kr_answerer *a, struct kr_netns *ns, u8 family)
 	/* A family that is switched off is nobody's surprise. */
 	if (a->err && a->err != -EAFNOSUPPORT)
 		pr_warn_ratelimited("namespace %u does not answer to hello (IPv%u, port %u): error %d\n",
-				    ns->net->ns.inum, family, KR_HELLO_PORT, a->err);
+				    ns->net->ns.inum, family, KRCORE_HELLO_PORT, a->err);
 }
 
 static int __net_init netns_init(struct net *net)

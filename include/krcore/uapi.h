@@ -105,6 +105,9 @@
 
 #define IPPROTO_KRCORE	254
 
+/* UDP: asked before the first connection to an address; firewalls must let it in. */
+#define KRCORE_HELLO_PORT 981
+
 #define KRCORE_VERSION	"0.1"
 
 #define KRCORE_GENL_NAME	"krcore"
