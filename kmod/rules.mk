@@ -28,9 +28,7 @@ kmod-links:
 
 module: $(KMOD)
 
-ifneq ($(wildcard kmod/main.c),)
 all: $(KMOD)
-endif
 
 # Every file again, under sparse.
 sparse: kmod-links
