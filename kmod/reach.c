@@ -239,4 +239,5 @@ static const struct kernel_param_ops prefixes_ops = {
 
 module_param_cb(prefixes, &prefixes_ops, NULL, 0644);
 MODULE_PARM_DESC(prefixes,
-	"Off-link destinations whose hello a connect may wait for: ADDRESS/BITS, comma separated, or \"all\"");
+	"Off-link destinations where a connect may wait for the hello: "
+	"ADDRESS/BITS, comma separated, or \"all\"");
