@@ -240,11 +240,15 @@ static enum kr_reason note_refusal(struct kr_sock *ks)
 
 	if (refusal == KR_REFUSAL_TIMEOUT) {
 		kr_stat_inc(KR_STAT_connect_timeouts);
-	} else {
-		kr_stat_inc(KR_STAT_rejects_received);
+		return KR_REASON_TIMEOUT;
+	}
+	kr_stat_inc(KR_STAT_rejects_received);
+	/* The namespace at that address is another one now: ask again. */
+	if (refusal == KR_REJECT_NAMESPACE)
+		kr_peer_forget(ks->ep->host);
+	if (refusal == KR_REJECT_NO_LISTENER || refusal == KR_REJECT_POLICY)
 		kr_peer_note_reject(sock_net(&ks->inet.sk), t->family, t->daddr,
 				    t->dport);
-	}
 	return refusal_reason(refusal);
 }
 

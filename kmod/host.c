@@ -26,8 +26,10 @@ enum {
 	HOST_HASH_BITS = 8,
 	PATH_REQS_MAX = 64,		/* waiting for the worker */
 	GONE_PER_SECOND = 100,
+	HOSTS_MAX = 16384,
 };
 
+#define UNPROVEN_TIME (5 * HZ)		/* then a host without a path is forgotten */
 #define CHECK_AGAIN (HZ)		/* a silent path is asked about this often */
 #define NEVER (~0ull)
 #define RETRY_NS (10 * KR_MSEC)		/* output that lacked memory */
@@ -263,7 +265,7 @@ struct kr_host *kr_host_get(const u8 instance[16])
 	host = find_instance_locked(instance);
 	if (host) {
 		refcount_inc(&host->ref);
-	} else if (new) {
+	} else if (new && nr_hosts < HOSTS_MAX) {
 		host = new;
 		new = NULL;
 		hash_add_rcu(hosts_by_id, &host->by_id, (u32)host->assoc.local_id);
@@ -271,6 +273,7 @@ struct kr_host *kr_host_get(const u8 instance[16])
 			 instance_key(instance));
 		list_add_tail(&host->node, &hosts);
 		nr_hosts++;
+		queue_delayed_work(host_wq, &host->work, UNPROVEN_TIME);
 	}
 	spin_unlock_bh(&hosts_lock);
 	if (new) {
@@ -405,16 +408,21 @@ static bool is_same_end(const struct kr_end *a, const struct kr_end *b)
 	       !memcmp(a->gid, b->gid, 16);
 }
 
-static bool is_proven_locked(struct kr_host *host, const struct kr_hello *answer)
+/* Is the path's far end one that the answer names? */
+static bool is_asked_locked(struct kr_host *host, const struct kr_hello *answer)
 {
 	int i;
 
-	if (host->assoc.path != KR_PATH_READY || !host->ah)
-		return false;
 	for (i = 0; i < answer->nr_ends; i++)
 		if (is_same_end(&answer->ends[i], &host->assoc.remote))
 			return true;
 	return false;
+}
+
+static bool is_proven_locked(struct kr_host *host, const struct kr_hello *answer)
+{
+	return host->assoc.path == KR_PATH_READY && host->ah &&
+	       is_asked_locked(host, answer);
 }
 
 static void note_hello_locked(struct kr_host *host, const struct kr_hello *answer,
@@ -438,7 +446,8 @@ int kr_host_prove(struct kr_host *host, const struct kr_hello *answer,
 	kr_host_lock(host);
 	note_hello_locked(host, answer, net_cookie);
 	*is_ready = is_proven_locked(host, answer);
-	err = *is_ready || host->assoc.path == KR_PATH_PROBING ? 0 : -ENODEV;
+	err = *is_ready || (host->assoc.path == KR_PATH_PROBING &&
+			    is_asked_locked(host, answer)) ? 0 : -ENODEV;
 	spin_unlock_bh(&host->lock);
 	for (i = 0; err && i < answer->nr_ends; i++) {
 		err = reach(&answer->ends[i], &dev, &local, &ah);
@@ -463,6 +472,26 @@ int kr_host_prove(struct kr_host *host, const struct kr_hello *answer,
 	return err;
 }
 
+/*
+ * The peer has another association in mind than we do.  A living path was asked
+ * for a sign of life by core; without one, nobody loses by starting anew.
+ */
+static void resolve_conflict(struct kr_host *host)
+{
+	bool is_idle, is_ready;
+
+	spin_lock_bh(&host->lock);
+	is_ready = host->assoc.path == KR_PATH_READY;
+	is_idle = !host->assoc.nr_vqps;
+	spin_unlock_bh(&host->lock);
+	if (is_ready)
+		return;
+	if (is_idle)
+		kr_host_gone(host, ECONNRESET);
+	else
+		kr_peer_check(host);
+}
+
 static void answer_path_req(const struct kr_path_msg *pm)
 {
 	struct kr_host *host = kr_host_get(pm->instance);
@@ -483,6 +512,7 @@ static void answer_path_req(const struct kr_path_msg *pm)
 		if (err) {
 			kr_dev_ah_put(ah);
 			kr_dev_put(dev);
+			resolve_conflict(host);
 		} else {
 			index_remote(host);
 		}
@@ -594,35 +624,51 @@ static bool is_waiting_locked(const struct kr_host *host)
 	       (a->path == KR_PATH_READY && kr_channel_is_silent(&a->ch));
 }
 
-static void host_work_fn(struct work_struct *work)
+/* Nobody uses the host, and the peer never showed that it exists. */
+static bool is_useless_locked(const struct kr_host *host)
 {
-	struct kr_host *host = container_of(to_delayed_work(work), struct kr_host,
-					    work);
-	unsigned long events;
-	bool is_waiting;
-	u64 silent_ns;
+	lockdep_assert_held(&host->lock);
+	return !host->assoc.is_proven && !host->assoc.nr_vqps;
+}
 
-	spin_lock_bh(&host->lock);
-	events = host->path_events;
-	host->path_events = 0;
-	is_waiting = is_waiting_locked(host);
-	silent_ns = ktime_get_ns() - host->assoc.heard_ns;
-	spin_unlock_bh(&host->lock);
-
+static void tell_peer_cache(struct kr_host *host, unsigned long events)
+{
 	if (test_bit(KR_PATH_EV_READY, &events)) {
 		index_remote(host);
 		kr_peer_on_path(host, true);
 	}
 	if (test_bit(KR_PATH_EV_FAILED, &events))
 		kr_peer_on_path(host, false);
-	if (!is_waiting)
-		return;
-	if (host_timeout_ms && silent_ns > host_timeout_ms * KR_MSEC) {
+}
+
+static void host_work_fn(struct work_struct *work)
+{
+	struct kr_host *host = container_of(to_delayed_work(work), struct kr_host,
+					    work);
+	bool is_waiting, is_useless;
+	unsigned long events;
+	u64 silent_ns;
+
+	spin_lock_bh(&host->lock);
+	events = host->path_events;
+	host->path_events = 0;
+	is_waiting = is_waiting_locked(host);
+	is_useless = is_useless_locked(host);
+	silent_ns = ktime_get_ns() - host->assoc.heard_ns;
+	spin_unlock_bh(&host->lock);
+
+	tell_peer_cache(host, events);
+	if (is_useless && silent_ns >= jiffies_to_nsecs(UNPROVEN_TIME)) {
+		kr_host_gone(host, ECONNRESET);
+	} else if (is_useless) {
+		queue_delayed_work(host_wq, &host->work, UNPROVEN_TIME);
+	} else if (is_waiting && host_timeout_ms &&
+		   silent_ns > host_timeout_ms * KR_MSEC) {
 		kr_host_gone(host, ETIMEDOUT);
-		return;
+	} else if (is_waiting) {
+		kr_peer_check(host);
+		queue_delayed_work(host_wq, &host->work, CHECK_AGAIN);
 	}
-	kr_peer_check(host);
-	queue_delayed_work(host_wq, &host->work, CHECK_AGAIN);
 }
 
 /* Packets. */
@@ -671,6 +717,14 @@ static bool may_send_gone(void)
 	return is_ok;
 }
 
+/* The address to answer at, if the message brings one. */
+static bool get_sender(const struct kr_msg *m, struct kr_path_msg *pm)
+{
+	if (m->type == KR_MSG_PATH_REQ)
+		return kr_wire_get_path(m, pm);
+	return m->type == KR_MSG_PING && kr_wire_get_end(m, &pm->end);
+}
+
 /* Nobody here has this tag; who asks for a sign of life is told so. */
 static void receive_unknown(const struct kr_hdr *h, const u8 *p, const u8 *end)
 {
@@ -679,7 +733,7 @@ static void receive_unknown(const struct kr_hdr *h, const u8 *p, const u8 *end)
 
 	kr_stat_inc(KR_STAT_rx_no_assoc);
 	while (p != end && kr_wire_get_msg(&p, end, &m)) {
-		if (m.type != KR_MSG_PING || !kr_wire_get_end(&m, &pm.end))
+		if (!get_sender(&m, &pm))
 			continue;
 		if (may_send_gone())
 			queue_item(&pm, true, h->tag);

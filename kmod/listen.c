@@ -151,13 +151,18 @@ static struct sock *find_tcp_listener(struct net *net, const struct kr_tuple *t)
 	if (t->family == 4) {
 		memcpy(&saddr, t->saddr, 4);
 		memcpy(&daddr, t->daddr, 4);
-		if (inet_addr_type(net, daddr) != RTN_LOCAL)
+		/* A SYN with such a source is a martian: it would never come in. */
+		if (inet_addr_type(net, daddr) != RTN_LOCAL ||
+		    inet_addr_type(net, saddr) != RTN_UNICAST)
 			return NULL;
 		return __inet_lookup_listener(net, hashinfo, NULL, 0, saddr,
 					      htons(t->sport), daddr, t->dport,
 					      ingress_v4(net, t), 0);
 	}
-	if (!ipv6_chk_addr(net, (const struct in6_addr *)t->daddr, NULL, 0))
+	if (!ipv6_chk_addr(net, (const struct in6_addr *)t->daddr, NULL, 0) ||
+	    ipv6_chk_addr(net, (const struct in6_addr *)t->saddr, NULL, 0) ||
+	    !(ipv6_addr_type((const struct in6_addr *)t->saddr) & IPV6_ADDR_UNICAST) ||
+	    ipv6_addr_loopback((const struct in6_addr *)t->saddr))
 		return NULL;
 	return inet6_lookup_listener(net, hashinfo, NULL, 0,
 				     (const struct in6_addr *)t->saddr,

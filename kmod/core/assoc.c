@@ -113,6 +113,7 @@ static void vqp_sent(struct kr_assoc *a, struct kr_vqp *v,
 	case KR_MSG_WINDOW:
 		if (is_lost && v->state == KR_VQP_OPEN)
 			kr_vqp_send(v, m->flags & KR_MF_PROBE ? KR_SEND_PROBE :
+				       m->flags & KR_MF_AGAIN ? KR_SEND_AGAIN :
 								KR_SEND_WINDOW);
 		break;
 	}
@@ -188,7 +189,8 @@ int kr_assoc_path_req(struct kr_assoc *a, const struct kr_end *local,
 	a->now = now;
 	if (a->is_ended)
 		return -EEXIST;
-	if (a->remote_id && a->remote_id != pm->assoc) {
+	/* A claim that was never proven gives way to the next one. */
+	if (a->is_proven && a->remote_id != pm->assoc) {
 		kr_assoc_ping(a);
 		return -EEXIST;
 	}
@@ -212,6 +214,7 @@ void kr_assoc_path_rep(struct kr_assoc *a, const struct kr_path_msg *pm, u64 now
 		return;
 	}
 	a->remote_id = pm->assoc;
+	a->is_proven = true;
 	a->mtu = min_t(u32, a->mtu, pm->end.mtu);
 	/* The peer waits for a packet with its tag: that is its proof. */
 	a->is_ping_due = true;
@@ -281,6 +284,8 @@ static void path_timeout(struct kr_assoc *a, u64 now)
 
 void kr_assoc_timeout(struct kr_assoc *a, u64 now)
 {
+	u64 nr_pto;
+
 	a->now = now;
 	if (a->is_ended)
 		return;
@@ -290,7 +295,11 @@ void kr_assoc_timeout(struct kr_assoc *a, u64 now)
 	}
 	if (a->path != KR_PATH_READY)
 		return;
+	nr_pto = a->ch.nr_pto;
 	kr_channel_timeout(&a->ch, now, kr_assoc_sent, a);
+	/* A peer that does not know us any more says so to a PING. */
+	if (a->ch.nr_pto != nr_pto)
+		a->is_ping_due = true;
 	if (a->nr_vqps && !a->ch.inflight && now >= a->heard_ns + keepalive_ns(a))
 		a->is_ping_due = true;
 	if (kr_channel_is_silent(&a->ch) && !a->is_silent_told) {
@@ -315,7 +324,11 @@ bool kr_assoc_abort_some(struct kr_assoc *a, int err, u64 now)
 	a->now = now;
 	for (i = 0; i < KR_ABORT_BATCH && !list_empty(&a->vqps); i++) {
 		v = list_first_entry(&a->vqps, struct kr_vqp, node);
-		kr_vqp_abort(v, err, 0, now);
+		/* What was never connected may still become something else. */
+		if (v->state == KR_VQP_CONNECTING)
+			kr_vqp_refused(v, KR_REFUSAL_TIMEOUT);
+		else
+			kr_vqp_abort(v, err, 0, now);
 	}
 	return !list_empty(&a->vqps);
 }

@@ -30,6 +30,7 @@ struct kr_ops {
 	 */
 	int (*incoming)(struct kr_assoc *a, const struct kr_connect *c,
 			struct kr_vqp **out);
+	/* Must not call back into core. */
 	void (*event)(struct kr_vqp *v, u32 events);
 	void (*released)(struct kr_vqp *v);
 	/* Call kr_vqp_timeout() at @when (or soon after). */
@@ -67,6 +68,7 @@ struct kr_assoc {
 
 	u64 remote_id;			/* 0: not known yet */
 	bool is_ended;			/* nothing goes in or out any more */
+	bool is_proven;			/* the peer has used our id: it is its own */
 	enum kr_path_state path;
 	struct kr_end local;		/* our end of the path */
 	struct kr_end remote;

@@ -2,16 +2,16 @@
 /*
  * A packet of the peer: its acknowledgement, then its messages in order.
  *
- * A packet is acknowledged when each of its messages was taken or was known;
- * one that could not be taken (no memory) leaves the packet unacknowledged, so
- * that it comes again.  A message for nobody is answered, never obeyed.
+ * A packet is acknowledged when its messages were understood.  DATA that its VQP
+ * could not keep (no memory, too many gaps) is answered with WINDOW/AGAIN, which
+ * makes that one sender pause and repeat: it is no sign of a bad path, and no
+ * other VQP shall suffer for it.  A message for nobody is answered, never obeyed.
  */
 #include "assoc.h"
 
 /* What became of one message. */
 enum verdict {
 	TAKEN,
-	REFUSED,			/* do not acknowledge the packet */
 	BROKEN,				/* breaks format or protocol: stop here */
 };
 
@@ -143,8 +143,10 @@ static bool merge(struct kr_assoc *a, struct kr_vqp *v, u64 accepted, u64 edge)
 		v->probe_ns = 0;
 		kr_vqp_pump(v);
 	}
-	if (is_progress)
+	if (is_progress) {
+		v->give_up_ns = 0;
 		a->ops->event(v, KR_EV_WRITE);
+	}
 	return true;
 }
 
@@ -157,7 +159,6 @@ static void note_news(struct kr_assoc *a, struct kr_vqp *v)
 static enum verdict on_data(struct kr_assoc *a, const struct kr_msg *m)
 {
 	struct kr_vqp *v = find_vqp(a, m);
-	enum verdict verdict = TAKEN;
 	u64 before;
 	struct kr_data d;
 
@@ -177,8 +178,9 @@ static enum verdict on_data(struct kr_assoc *a, const struct kr_msg *m)
 		kr_vqp_send(v, KR_SEND_WINDOW);
 		break;
 	case KR_RX_REFUSED:
+		/* Not a loss: the sender pauses, nobody else is slowed down. */
 		a->stats.rx_refused++;
-		verdict = REFUSED;
+		kr_vqp_send(v, KR_SEND_AGAIN);
 		break;
 	case KR_RX_VIOLATION:
 		return violate(a, v);
@@ -191,7 +193,7 @@ static enum verdict on_data(struct kr_assoc *a, const struct kr_msg *m)
 		a->ops->event(v, KR_EV_READ);
 	if (!kr_vqp_settle(v, false, a->now))
 		kr_vqp_tick(v, a->now);
-	return verdict;
+	return TAKEN;
 }
 
 static enum verdict on_window(struct kr_assoc *a, const struct kr_msg *m)
@@ -209,6 +211,8 @@ static enum verdict on_window(struct kr_assoc *a, const struct kr_msg *m)
 		return violate(a, v);
 	if (m->flags & KR_MF_PROBE)
 		kr_vqp_send(v, KR_SEND_WINDOW);
+	if (m->flags & KR_MF_AGAIN)
+		v->is_again = true;
 	if (!kr_vqp_settle(v, false, a->now))
 		kr_vqp_tick(v, a->now);
 	return TAKEN;
@@ -270,7 +274,7 @@ static enum verdict on_message(struct kr_assoc *a, const struct kr_msg *m)
 	case KR_MSG_CLOSED:
 		return on_closed(a, m);
 	case KR_MSG_PATH_REQ:
-		if (!kr_wire_get_path(m, &pm) || pm.assoc != a->remote_id ||
+		if (!kr_wire_get_path(m, &pm) || (a->remote_id && pm.assoc != a->remote_id) ||
 		    memcmp(pm.instance, a->peer_instance, 16))
 			return BROKEN;
 		a->ops->path_req(a, &pm);
@@ -289,7 +293,6 @@ static enum verdict on_message(struct kr_assoc *a, const struct kr_msg *m)
 /* True when the packet may be acknowledged. */
 static bool take_messages(struct kr_assoc *a, const u8 *p, const u8 *end)
 {
-	bool is_taken = true;
 	struct kr_msg m;
 
 	while (p != end) {
@@ -300,9 +303,6 @@ static bool take_messages(struct kr_assoc *a, const u8 *p, const u8 *end)
 		switch (on_message(a, &m)) {
 		case TAKEN:
 			break;
-		case REFUSED:
-			is_taken = false;
-			break;
 		case BROKEN:
 			a->stats.rx_malformed++;
 			return false;
@@ -310,13 +310,14 @@ static bool take_messages(struct kr_assoc *a, const u8 *p, const u8 *end)
 		if (a->is_ended)
 			return false;
 	}
-	return is_taken;
+	return true;
 }
 
 static void path_proven(struct kr_assoc *a)
 {
 	a->heard_ns = a->now;
 	a->is_silent_told = false;
+	a->is_proven = true;
 	if (a->path == KR_PATH_READY || !a->remote_id || !a->remote.qpn)
 		return;
 	a->path = KR_PATH_READY;

@@ -23,7 +23,7 @@ enum kr_limits {
 
 	/* streams */
 	KR_LOST_RANGES = 8,		/* then neighbours are merged */
-	KR_OOO_RANGES = 32,		/* then a message is not accepted */
+	KR_OOO_RANGES = 64,		/* then a message is not accepted */
 	KR_BUF_BYTES_MAX = 4 << 20,	/* one direction of one VQP */
 
 	/* VQPs */

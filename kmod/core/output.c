@@ -117,6 +117,12 @@ static void put_accept(struct kr_vqp *v, struct packet *pk)
 	track(pk, v->id, KR_MSG_ACCEPT, 0, 0, 0);
 }
 
+static u8 window_flags(u32 pending)
+{
+	return (pending & KR_SEND_PROBE ? KR_MF_PROBE : 0) |
+	       (pending & KR_SEND_AGAIN ? KR_MF_AGAIN : 0);
+}
+
 /* False: the packet is full. */
 static bool put_control(struct kr_vqp *v, struct packet *pk)
 {
@@ -127,7 +133,7 @@ static bool put_control(struct kr_vqp *v, struct packet *pk)
 	else if (v->pending & KR_SEND_ACCEPT)
 		put_accept(v, pk);
 	else if (v->pending && v->state == KR_VQP_OPEN)
-		put_window(v, pk, v->pending & KR_SEND_PROBE ? KR_MF_PROBE : 0, true);
+		put_window(v, pk, window_flags(v->pending), true);
 	v->pending = 0;
 	list_del_init(&v->control);
 	return true;
@@ -290,10 +296,11 @@ bool kr_assoc_has_output(const struct kr_assoc *a, u64 now)
 		return now >= a->path_ns && a->path_tries < KR_PATH_TRIES;
 	if (a->path != KR_PATH_READY)
 		return false;
-	if (a->nr_replies || a->is_ping_due ||
-	    (a->ch.probes && a->ch.inflight) ||
-	    !list_empty(&a->control) || !list_empty(&a->tomb_control) ||
-	    kr_channel_is_ack_due(&a->ch, now))
+	if (a->nr_replies || kr_channel_is_ack_due(&a->ch, now))
 		return true;
-	return !list_empty(&a->data) && kr_channel_may_send(&a->ch, false);
+	if (!kr_channel_may_send(&a->ch, true))
+		return false;
+	return a->is_ping_due || (a->ch.probes && a->ch.inflight) ||
+	       !list_empty(&a->control) || !list_empty(&a->tomb_control) ||
+	       (!list_empty(&a->data) && kr_channel_may_send(&a->ch, false));
 }

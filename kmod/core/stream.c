@@ -94,6 +94,13 @@ void kr_tx_lost(struct kr_tx *tx, u64 pos, u32 len, bool is_fin)
 		tx->is_fin_lost = true;
 }
 
+void kr_tx_again(struct kr_tx *tx)
+{
+	kr_ranges_add(&tx->lost, tx->head, tx->next);
+	if (tx->is_fin_sent && !tx->is_fin_accepted)
+		tx->is_fin_lost = true;
+}
+
 bool kr_tx_merge(struct kr_tx *tx, u64 accepted, u64 edge, bool *is_progress)
 {
 	u64 bytes = accepted;
@@ -247,6 +254,12 @@ bool kr_rx_has_news(const struct kr_rx *rx)
 
 bool kr_rx_is_edge_due(const struct kr_rx *rx)
 {
-	/* Half of the window is new to the peer, which may wait for it. */
-	return !kr_rx_is_fin(rx) && kr_rx_edge(rx) - rx->edge >= rx->limit / 2;
+	u64 gain = kr_rx_edge(rx) - rx->edge;
+	u32 half = rx->limit / 2;
+
+	if (kr_rx_is_fin(rx))
+		return false;
+	/* Half of the window is news; so is a packet to a peer that is stuck. */
+	return gain >= half || (rx->edge - rx->accepted < KR_PKT_MAX &&
+				gain >= min_t(u32, half, KR_PKT_MAX));
 }

@@ -83,6 +83,9 @@ bool kr_tx_take(struct kr_tx *tx, u32 room, u32 cork, struct kr_tx_piece *piece)
 void kr_tx_delivered(struct kr_tx *tx);
 void kr_tx_lost(struct kr_tx *tx, u64 pos, u32 len, bool is_fin);
 
+/* The peer kept nothing past what it accepted: all of it is sent once more. */
+void kr_tx_again(struct kr_tx *tx);
+
 /*
  * Merges what the peer told.  Returns false when it is impossible (then
  * nothing changed); *is_progress tells whether "accepted" grew.

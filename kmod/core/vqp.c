@@ -336,9 +336,13 @@ void kr_vqp_tick(struct kr_vqp *v, u64 now)
 	} else if (!v->probe_ns) {
 		v->probe_ns = now + probe_wait_ns(v);
 	}
-	/* The peer has our FIN, and the user cannot see whether its own comes. */
-	if (v->is_orphan && v->tx.is_fin_accepted && !v->give_up_ns)
-		v->give_up_ns = now + v->opts.orphan_ns;
+	/*
+	 * Nobody waits for an orphan: it has a while for its bytes, as long as
+	 * they move, and then a while for the peer's FIN.
+	 */
+	if (v->is_orphan && !v->give_up_ns)
+		v->give_up_ns = now + v->opts.orphan_ns *
+				      (v->tx.is_fin_accepted ? 1 : 2);
 	when = deadline(v);
 	if (when >= v->timer_ns)
 		return;
@@ -375,6 +379,9 @@ static void give_up(struct kr_vqp *v, u64 now)
 	if (v->state == KR_VQP_CONNECTING) {
 		kr_assoc_reply(v->assoc, KR_MSG_CANCEL, 0, v->id, 0);
 		kr_vqp_refused(v, KR_REFUSAL_TIMEOUT);
+	} else if (v->tx.is_fin_accepted) {
+		/* The peer may read in peace what it has. */
+		kr_vqp_abort(v, ETIMEDOUT, 0, now);
 	} else {
 		kr_vqp_abort(v, ETIMEDOUT, KR_RST_TIMEOUT, now);
 	}
@@ -397,7 +404,11 @@ void kr_vqp_timeout(struct kr_vqp *v, u64 now)
 		kr_vqp_send(v, KR_SEND_CONNECT);
 	}
 	if (v->probe_ns && now >= v->probe_ns) {
-		if (v->cork) {
+		if (v->is_again) {
+			v->is_again = false;
+			kr_tx_again(&v->tx);
+			kr_vqp_pump(v);
+		} else if (v->cork) {
 			v->cork = 0;
 			kr_vqp_pump(v);
 		} else {

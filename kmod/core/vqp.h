@@ -25,6 +25,7 @@ enum {
 	KR_SEND_ACCEPT = 0x02,
 	KR_SEND_WINDOW = 0x04,		/* now, numbered */
 	KR_SEND_PROBE = 0x08,		/* WINDOW that asks for one */
+	KR_SEND_AGAIN = 0x10,		/* WINDOW: DATA was not kept */
 };
 
 /* What happened to a VQP, for its user. */
@@ -60,6 +61,7 @@ struct kr_vqp {
 	enum kr_vqp_state state;
 	bool is_attached;		/* has an id in the association */
 	bool is_orphan;			/* the user is gone */
+	bool is_again;			/* the peer did not keep DATA */
 	int err;			/* positive errno of an ABORTED one */
 	u32 refusal;			/* enum kr_reject or KR_REFUSAL_TIMEOUT */
 	u32 pending;			/* KR_SEND_... */

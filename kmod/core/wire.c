@@ -17,7 +17,7 @@ static const struct kr_msg_rule rules[KR_MSG_TYPE_MAX + 1] = {
 	[KR_MSG_REJECT] = { "REJECT", 0, KR_CODE_LEN, KR_CODE_LEN },
 	[KR_MSG_CANCEL] = { "CANCEL", 0, 0, 0 },
 	[KR_MSG_DATA] = { "DATA", KR_MF_FIN, KR_DATA_LEN, 0xffff },
-	[KR_MSG_WINDOW] = { "WINDOW", KR_MF_PROBE, KR_WINDOW_LEN, KR_WINDOW_LEN },
+	[KR_MSG_WINDOW] = { "WINDOW", KR_MF_PROBE | KR_MF_AGAIN, KR_WINDOW_LEN, KR_WINDOW_LEN },
 	[KR_MSG_RST] = { "RST", 0, KR_CODE_LEN, KR_CODE_LEN },
 	[KR_MSG_CLOSED] = { "CLOSED", 0, KR_CLOSED_LEN, KR_CLOSED_LEN },
 	[KR_MSG_GONE] = { "GONE", 0, KR_GONE_LEN, KR_GONE_LEN },
@@ -150,7 +150,7 @@ static bool get_end(const u8 *p, struct kr_end *e)
 	e->qkey = get_unaligned_be32(p + 20);
 	e->mtu = get_unaligned_be16(p + 24);
 	return e->qpn >= 2 && e->qpn < 1u << 24 &&
-	       e->mtu >= KR_HDR_LEN + KR_MSG_HDR_LEN + KR_PATH_LEN;
+	       e->mtu >= KR_PKT_MIN;
 }
 
 size_t kr_wire_put_end(u8 *p, struct kr_msg *m, const struct kr_end *e)

@@ -10,6 +10,7 @@
 #define KRCORE_CORE_WIRE_H
 
 #include "env.h"
+#include "limits.h"
 
 enum {
 	KR_WIRE_VERSION = 1,
@@ -66,6 +67,7 @@ enum kr_msg_type {
 enum {
 	KR_MF_FIN = 0x01,		/* DATA: nothing follows pos + len */
 	KR_MF_PROBE = 0x02,		/* WINDOW: answer with WINDOW now */
+	KR_MF_AGAIN = 0x04,		/* WINDOW: what follows accepted was not kept */
 };
 
 struct kr_msg {
