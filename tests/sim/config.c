@@ -15,7 +15,8 @@ static const struct {
 	NAME(keepalive), NAME(close_early), NAME(abort), NAME(stall),
 	NAME(reject), NAME(cork), NAME(resize), NAME(mtu), NAME(delay_ns),
 	NAME(jitter_ns), NAME(rate), NAME(queue), NAME(loss), NAME(burst),
-	NAME(dup), NAME(reorder), NAME(flips), NAME(partitions), NAME(reboots),
+	NAME(dup), NAME(reorder), NAME(flips), NAME(partitions), NAME(outage_ns),
+	NAME(reboots),
 	NAME(drops), NAME(path_losses), NAME(slots), NAME(slot_stops),
 	NAME(nomem),
 #undef NAME
@@ -100,12 +101,29 @@ static void draw_net(struct sim_cfg *c, struct sim_prng *r)
 static void draw_events(struct sim_cfg *c, struct sim_prng *r)
 {
 	c->partitions = maybe(r, 200000, 1, 10);
+	c->outage_ns = sim_spread(r, 10 * KR_MSEC, 600 * KR_SEC);
 	c->reboots = maybe(r, 150000, 1, 8);
 	c->drops = maybe(r, 100000, 1, 8);
 	c->path_losses = maybe(r, 150000, 1, 10);
 	c->slots = sim_spread(r, 1, 256);
 	c->slot_stops = maybe(r, 150000, 1, 20);
 	c->nomem = maybe(r, 200000, 100, 200000);
+}
+
+/* No reason for any connection to end with an error: see sim_check_end(). */
+static void calm(struct sim_cfg *c)
+{
+	c->partitions = 0;
+	c->reboots = 0;
+	c->drops = 0;
+	c->path_losses = 0;
+	c->slot_stops = 0;
+	c->abort = 0;
+	c->close_early = 0;
+	c->keepalive = 0;
+	c->loss = min_t(u64, c->loss, 100000);
+	c->burst = min_t(u64, c->burst, 1000);
+	c->user_timeout_ns = 120 * KR_SEC;
 }
 
 void sim_cfg_draw(struct sim_cfg *cfg, u64 seed, bool has_flips)
@@ -117,6 +135,8 @@ void sim_cfg_draw(struct sim_cfg *cfg, u64 seed, bool has_flips)
 	draw_work(cfg, &r);
 	draw_net(cfg, &r);
 	draw_events(cfg, &r);
+	if (sim_chance(&r, 400000))
+		calm(cfg);
 	if (has_flips)
 		cfg->flips = sim_spread(&r, 1000, 100000);
 }

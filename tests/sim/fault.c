@@ -18,7 +18,7 @@ static struct sim_peer *any_peer(struct sim *s)
 static void on_partition(struct sim *s, void *obj, u64 arg)
 {
 	struct sim_peer *p = any_peer(s);
-	u64 until = s->now + sim_spread(&s->rng, KR_MSEC, 20 * KR_SEC);
+	u64 until = s->now + sim_spread(&s->rng, KR_MSEC, s->cfg.outage_ns);
 	u64 way = sim_below(&s->rng, 3);
 
 	sim_note(s, "partition of %u and %u until %lu", p->host->nr, p->to,

@@ -29,7 +29,8 @@ group 'seeds 41-60' --seed 41 --seeds 20
 group 'seeds 61-80' --seed 61 --seeds 20
 group 'changed bytes, seeds 1-20' --flips --seed 1 --seeds 20
 group 'silence of minutes' --seed 7 --seeds 3 hosts=2 conns=20 \
-	work_ns=900000000000 partitions=40 user_timeout_ns=2000000000000
+	work_ns=900000000000 partitions=10 outage_ns=600000000000 \
+	user_timeout_ns=2000000000000
 group 'hosts that die' --seed 1 --seeds 10 conns=60 reboots=6 drops=4
 group 'paths that come and go' --seed 1 --seeds 10 conns=60 path_losses=12
 group 'no memory' --seed 1 --seeds 10 conns=60 nomem=200000

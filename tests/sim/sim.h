@@ -34,7 +34,7 @@ struct sim_cfg {
 	u64 hold, keepalive, close_early, abort, stall, reject, cork, resize;
 	u64 mtu, delay_ns, jitter_ns, rate, queue;
 	u64 loss, burst, dup, reorder, flips;
-	u64 partitions, reboots, drops, path_losses, slots, slot_stops, nomem;
+	u64 partitions, outage_ns, reboots, drops, path_losses, slots, slot_stops, nomem;
 };
 
 /* event.c */
@@ -154,7 +154,7 @@ struct sim_ep {
 	u64 key;			/* of the stream it writes */
 	u64 total, written, read, abort_at;
 	u64 accepted;			/* by the VQP, when it was released */
-	u64 timer_ns;
+	u64 armed;			/* the last timer counts */
 	u64 stall_ns;
 	u32 nr_timers;			/* fired */
 	u32 held;			/* bytes a writer is filling */

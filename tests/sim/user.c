@@ -132,7 +132,7 @@ static void on_vqp_timer(struct sim *s, void *obj, u64 arg)
 {
 	struct sim_ep *ep = obj;
 
-	if (!ep->sv || ep->timer_ns != arg || ep->is_released)
+	if (!ep->sv || ep->armed != arg || ep->is_released)
 		return;
 	ep->nr_timers++;
 	kr_vqp_timeout(&ep->sv->v, s->now);
@@ -144,8 +144,9 @@ void sim_arm(struct kr_vqp *v, u64 when)
 	struct sim_ep *ep = container_of(v, struct sim_vqp, v)->ep;
 	struct sim *s = ep->conn->sim;
 
-	ep->timer_ns = when;
-	sim_at(s, when + sim_below(&s->rng, 100 * KR_USEC), on_vqp_timer, ep, when);
+	ep->armed++;
+	sim_at(s, when + sim_below(&s->rng, 100 * KR_USEC), on_vqp_timer, ep,
+	       ep->armed);
 }
 
 int sim_incoming(struct kr_assoc *a, const struct kr_connect *c, struct kr_vqp **out)
