@@ -203,23 +203,12 @@ static unsigned long late_jiffies(void)
 	return kr_grace_jiffies() + msecs_to_jiffies(KR_HELLO_LATE_MS);
 }
 
-/* When copy @i goes out: three within the grace time, the others for late answers. */
+/* When copy @i goes out: three within the usual grace time, others for late answers. */
 static unsigned long send_after(unsigned int i)
 {
-	unsigned long grace = kr_grace_jiffies();
+	static const unsigned int after_ms[KR_HELLO_SENDS] = { 0, 10, 30, 100, 300, 1000 };
 
-	switch (i) {
-	case 0:
-		return 0;
-	case 1:
-		return grace / 5 + 1;
-	case 2:
-		return grace / 2 + 1;
-	case 3:
-		return grace + msecs_to_jiffies(KR_HELLO_LATE_MS / 10);
-	default:
-		return grace + msecs_to_jiffies(KR_HELLO_LATE_MS / 3);
-	}
+	return msecs_to_jiffies(after_ms[i]);
 }
 
 bool kr_question_is_late(const struct kr_question *q)
