@@ -361,7 +361,8 @@ static void receive_unknown(struct sim_host *h, u64 tag, const u8 *p, const u8 *
 	struct kr_msg m;
 
 	while (p != end && kr_wire_get_msg(&p, end, &m)) {
-		if (m.type != KR_MSG_PING || !kr_wire_get_end(&m, &pm.end))
+		if (!(m.type == KR_MSG_PING && kr_wire_get_end(&m, &pm.end)) &&
+		    !(m.type == KR_MSG_PATH_REQ && kr_wire_get_path(&m, &pm)))
 			continue;
 		queue_item(h, &pm, tag);
 		return;

@@ -29,8 +29,9 @@ static void print_msg(const struct kr_msg *m)
 		break;
 	case KR_MSG_WINDOW:
 		kr_wire_get_window(m, &accepted, &edge);
-		printf("%s accepted=%lu edge=%lu",
+		printf("%s%s accepted=%lu edge=%lu",
 		       m->flags & KR_MF_PROBE ? " PROBE" : "",
+		       m->flags & KR_MF_AGAIN ? " AGAIN" : "",
 		       (unsigned long)accepted, (unsigned long)edge);
 		break;
 	case KR_MSG_ACCEPT:
