@@ -433,7 +433,7 @@ static bool is_ep_done(const struct sim *s, const struct sim_ep *ep, bool is_all
 	if (!ep || ep->is_released)
 		return true;
 	return !is_all && ep->conn->is_holder && ep->is_open &&
-	       ep->written == ep->total;
+	       ep->written == ep->total && !kr_tx_has_unaccepted(&ep->sv->v.tx);
 }
 
 bool sim_user_is_done(const struct sim *s, bool is_all)

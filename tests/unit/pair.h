@@ -22,6 +22,7 @@ struct user {
 static struct kr_assoc assocs[2];
 static struct user clients[VQPS], servers[VQPS];
 static u32 nr_incoming, nr_path_reqs;
+static struct kr_path_msg path_req;	/* the last one inside an association */
 static u32 path_events[3];
 static int incoming_answer;
 static u32 rx_limit = 65536;
@@ -64,6 +65,7 @@ static void on_path_event(struct kr_assoc *a, enum kr_path_event event)
 static void on_path_req(struct kr_assoc *a, const struct kr_path_msg *pm)
 {
 	nr_path_reqs++;
+	path_req = *pm;
 }
 
 static const struct kr_ops ops = {
@@ -93,6 +95,9 @@ static UNUSED bool give(int to, const u8 *p, u32 len)
 		return false;
 	if (h.tag) {
 		kr_assoc_input(&assocs[to], &h, body, now);
+		if (nr_path_reqs)
+			kr_assoc_path_req(&assocs[to], &ends[to], &path_req, now);
+		nr_path_reqs = 0;
 		return true;
 	}
 	if (!kr_wire_get_msg(&body, body + h.body_len, &m) ||
