@@ -427,6 +427,7 @@ int kr_connect(struct socket *sock, struct sockaddr *addr, int len, int flags)
 {
 	struct kr_sock *ks = kr_sk(sock->sk);
 	struct sock *sk = sock->sk;
+	bool is_first = false;
 	int err = -EALREADY;
 
 	if (kr_mode(ks) == KR_MODE_TCP)
@@ -449,6 +450,7 @@ int kr_connect(struct socket *sock, struct sockaddr *addr, int len, int flags)
 		if (ks->mode != KR_MODE_TCP)
 			sock->state = SS_CONNECTING;
 		err = -EINPROGRESS;
+		is_first = true;
 	}
 	err = wait_decided(ks, err, flags);
 	if (!err && ks->mode == KR_MODE_RDMA) {
@@ -458,7 +460,9 @@ int kr_connect(struct socket *sock, struct sockaddr *addr, int len, int flags)
 	if (err)
 		goto out;
 	release_sock(sk);
-	return connect_tcp(ks, sock, addr, len, flags);
+	err = connect_tcp(ks, sock, addr, len, flags);
+	/* To the caller, the attempt of the work is the one of this call. */
+	return is_first && err == -EALREADY ? -EINPROGRESS : err;
 out:
 	release_sock(sk);
 	return err;

@@ -304,6 +304,14 @@ static int why_wait(struct sock *sk, bool is_eof, long timeo)
 	return 1;
 }
 
+static u64 nr_ready(struct kr_sock *ks)
+{
+	bool is_eof;
+	u64 pos;
+
+	return ready(ks->ep, 0, &pos, &is_eof);
+}
+
 static int recv_rdma(struct kr_sock *ks, struct msghdr *msg, size_t len, int flags)
 {
 	struct sock *sk = &ks->inet.sk;
@@ -321,7 +329,7 @@ static int recv_rdma(struct kr_sock *ks, struct msghdr *msg, size_t len, int fla
 		if (ret < 0)
 			break;
 		done += ret;
-		if (done == len)
+		if (done == len && (len || nr_ready(ks)))
 			break;
 		if (ret)
 			continue;

@@ -59,6 +59,23 @@ out:
 	return err;
 }
 
+/*
+ * An endpoint that waits is counted in the inner socket's accept queue, as TCP
+ * counts its own: one backlog for both, and a full one drops SYNs of either kind.
+ */
+static void count(struct kr_sock *ks, int by)
+{
+	struct sock *isk = ks->inner->sk;
+	spinlock_t *lock = &inet_csk(isk)->icsk_accept_queue.rskq_lock;
+
+	spin_lock_bh(lock);
+	if (by > 0)
+		sk_acceptq_added(isk);
+	else
+		sk_acceptq_removed(isk);
+	spin_unlock_bh(lock);
+}
+
 /* Takes the endpoint off the listener's lists; the caller drops their hold. */
 static struct kr_ep *pop(struct kr_sock *ks, struct list_head *list)
 {
@@ -68,7 +85,7 @@ static struct kr_ep *pop(struct kr_sock *ks, struct list_head *list)
 	ep = list_first_entry_or_null(list, struct kr_ep, accept);
 	if (ep) {
 		list_del_init(&ep->accept);
-		ks->nr_waiting--;
+		count(ks, -1);
 		if (ep->is_confirmed)
 			ks->nr_ready--;
 		ep->listener = NULL;
@@ -189,23 +206,30 @@ static struct kr_sock *find_listener(struct net *net, const struct kr_tuple *t)
 /* 0, -EAGAIN when the backlog is full, or why to REJECT. */
 static int enqueue(struct kr_sock *ks, struct kr_ep *ep)
 {
-	const struct sock *isk = ks->inner->sk;
 	int ret = 0;
 
 	spin_lock_bh(&ks->accept_lock);
 	if (ks->is_stopped)
 		ret = KR_REJECT_NO_LISTENER;
-	else if (ks->nr_waiting + READ_ONCE(isk->sk_ack_backlog) >
-		 READ_ONCE(isk->sk_max_ack_backlog))
+	else if (sk_acceptq_is_full(ks->inner->sk))
 		ret = -EAGAIN;
 	if (!ret) {
 		ep->listener = ks;
 		sock_hold(&ks->inet.sk);
 		list_add_tail(&ep->accept, &ks->pending);
-		ks->nr_waiting++;
+		count(ks, 1);
 	}
 	spin_unlock_bh(&ks->accept_lock);
 	return ret;
+}
+
+/* A host that asked us, not we it: its address answers if it must be found again. */
+static void note_hello(struct kr_host *host, struct net *net, const struct kr_tuple *t)
+{
+	host->hello.net_cookie = kr_peer_net_cookie(net);
+	host->hello.family = t->family;
+	memcpy(host->hello.saddr, t->daddr, 16);
+	memcpy(host->hello.daddr, t->saddr, 16);
 }
 
 int kr_listen_incoming(struct kr_host *host, const struct kr_connect *c,
@@ -220,6 +244,8 @@ int kr_listen_incoming(struct kr_host *host, const struct kr_connect *c,
 	if (!net)
 		return KR_REJECT_NAMESPACE;
 	ks = find_listener(net, &c->tuple);
+	if (ks && !host->hello.family)
+		note_hello(host, net, &c->tuple);
 	put_net(net);
 	if (!ks)
 		return ret;
@@ -291,7 +317,7 @@ void kr_listen_released(struct kr_ep *ep)
 		is_dropped = !ep->is_confirmed;
 		if (is_dropped) {
 			list_del_init(&ep->accept);
-			ks->nr_waiting--;
+			count(ks, -1);
 			ep->listener = NULL;
 		}
 		spin_unlock_bh(&ks->accept_lock);

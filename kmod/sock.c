@@ -99,10 +99,15 @@ static void wake_writers(struct sock *sk, struct kr_ep *ep)
 
 static void on_end(struct sock *sk, struct kr_ep *ep)
 {
+	int err = ep->vqp.err;
+
+	/* As TCP: after the peer's FIN a reset means that nobody reads there. */
+	if (err == ECONNRESET && sk->sk_state == TCP_CLOSE_WAIT)
+		err = EPIPE;
 	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
 	kr_set_state(sk, TCP_CLOSE);
 	if (ep->vqp.state == KR_VQP_ABORTED) {
-		WRITE_ONCE(sk->sk_err, ep->vqp.err);
+		WRITE_ONCE(sk->sk_err, err);
 		sk_error_report(sk);
 		kr_stat_inc(KR_STAT_resets_received);
 	}

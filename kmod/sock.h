@@ -84,10 +84,9 @@ struct kr_sock {
 	struct hlist_node listen_node;	/* RCU; by inner sock */
 	struct list_head pending;	/* endpoints that no client confirmed yet */
 	struct list_head accept_q;	/* endpoints for accept() */
-	u32 nr_waiting;			/* on both lists */
 	u32 nr_ready;			/* on accept_q */
 	bool is_stopped;		/* listens no more */
-	spinlock_t accept_lock;		/* protects the five above, and kr_ep's part */
+	spinlock_t accept_lock;		/* protects the four above, and kr_ep's part */
 };
 
 struct kr6_sock {

@@ -94,6 +94,24 @@ static void recv_partial(struct side *s)
 	expect_theirs(0, buf, 4);
 }
 
+/* Sends until the other side has taken all it will: nothing moved for a second. */
+static size_t fill_quietly(int fd, const char *buf, size_t len)
+{
+	int64_t quiet_since = now_ms();
+	size_t pos = 0;
+
+	while (pos < len && now_ms() - quiet_since < 1000) {
+		ssize_t n = send(fd, buf + pos, len - pos, MSG_DONTWAIT);
+
+		if (n > 0) {
+			pos += n;
+			quiet_since = now_ms();
+		}
+		usleep(10000);
+	}
+	return pos;
+}
+
 static void send_interrupted(struct side *s)
 {
 	size_t len = 64 << 20;
@@ -105,8 +123,7 @@ static void send_interrupted(struct side *s)
 	start_alarms(0);
 	n = CHECK_OK(send(fd, buf, len, 0));
 	CHECK(n > 0 && n < (ssize_t)len);
-	while (send(fd, buf + n, 1, MSG_DONTWAIT) == 1)
-		n++;
+	n += fill_quietly(fd, buf + n, len - n);
 	CHECK_ERR(send(fd, buf + n, len - n, 0), EINTR);
 	stop_alarms();
 	PEER_EQ(s, n, AGENT_RECV, H_CONN, 0, n);
