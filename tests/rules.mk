@@ -90,3 +90,19 @@ sim-test: $(BUILD)/tests/sim/krsim-asan $(BUILD)/tests/sim/krsim
 	$(Q)tests/summary.sh count $(BUILD)/tests/sim/sim.tap
 
 -include $(SIM_OBJS:.o=.d) $(SIM_FAST:.o=.d)
+
+# fuzz: libFuzzer targets, FUZZ_SECONDS each; skipped without clang's runtime.
+CLANG        ?= clang
+FUZZ_SECONDS ?= 10
+FUZZ_CF       = $(UCFLAGS) -fsanitize=fuzzer,address,undefined -I$(CURDIR)/kmod -I$(CURDIR)/tests
+FUZZ_BINS    := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+
+$(BUILD)/tests/fuzz/%: tests/fuzz/%.c $(wildcard kmod/core/*.c kmod/core/*.h tests/unit/*.h)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(FUZZ_CF) -o $@ $< $(filter kmod/core/%.c,$^)
+
+.PHONY: fuzz
+
+fuzz: $(FUZZ_BINS)
+	$(Q)tests/fuzz/run.sh $(BUILD)/tests/fuzz $(BUILD)/tests/fuzz/fuzz.tap $(FUZZ_SECONDS) $(FUZZ_BINS)
+	$(Q)tests/summary.sh count $(BUILD)/tests/fuzz/fuzz.tap
