@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+"""Results as text for people."""
+
+from results import METRICS
+
+NAMES = {"tcp": "TCP", "krcore": "krcore", "ud": "raw UD", "rc": "raw RC",
+         "cm": "rdma_cm", "rsocket": "rsocket"}
+# Metric, peer, sign and bound of krcore/peer, what is compared.
+TARGETS = [
+    ("rtt_p50", "ud", "<=", 1.0, "64 B round trip / raw UD verbs"),
+    ("rtt_p50", "tcp", "", 0, "64 B round trip / kernel TCP"),
+    ("up", "rc", ">=", 1.0, "one stream / raw RC verbs, 64 KiB"),
+    ("up", "tcp", "", 0, "one stream / kernel TCP"),
+    ("connect_p50", "tcp", "<=", 0.7, "connect / kernel TCP"),
+    ("connect_p50", "cm", "<=", 0.1, "connect / rdma_cm (cmtime)"),
+    ("connect_p50", "rsocket", "<=", 0.1, "connect / rsocket (librspreload)"),
+]
+
+
+def _cell(value):
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+
+
+def measured(medians):
+    """One line for each metric: carriers, krcore/TCP, which is better."""
+    carriers = [c for c in NAMES
+                if any(c in by_carrier for by_carrier in medians.values())]
+    lines = [" " * 40 + "".join(f"{NAMES[c]:>10}" for c in carriers)
+             + "  krcore/TCP"]
+    for name, title, unit, more in METRICS:
+        values = medians.get(name, {})
+        line = f"{title:<34}{unit:<6}"
+        line += "".join(f"{_cell(values.get(c)):>10}" for c in carriers)
+        if values.get("tcp") and values.get("krcore"):
+            ratio = values["krcore"] / values["tcp"]
+            better = (ratio > 1) == more
+            line += f"{ratio:>10.2f}x  {'better' if better else 'worse'}"
+        lines.append(line)
+    return lines
+
+
+def targets(medians):
+    """One line for each target: ratio, bound, met or not."""
+    lines = [f"{'krcore beside its peers, ratio':<40}{'krcore':>10}"
+             f"{'peer':>10}{'ratio':>8}  target"]
+    for metric, peer, sign, bound, title in TARGETS:
+        values = medians.get(metric, {})
+        ours, theirs = values.get("krcore"), values.get(peer)
+        line = f"{title:<40}{_cell(ours):>10}{_cell(theirs):>10}"
+        if ours and theirs:
+            ratio = ours / theirs
+            line += f"{ratio:>8.2f}"
+            if sign:
+                met = ratio <= bound if sign == "<=" else ratio >= bound
+                line += f"  {sign} {bound:<4} {'met' if met else 'NOT MET'}"
+        else:
+            line += f"{'-':>8}  not measured"
+        lines.append(line.rstrip())
+    return lines
+
+
+def proof(numbers, wrong):
+    """What the counters say, in three lines and a verdict."""
+    lines = [
+        f"krcore:       {numbers['krcore_bytes_rdma'] / 1e6:,.1f} MB on "
+        f"{numbers['krcore_conns_rdma']} connections over RDMA, "
+        f"{numbers['krcore_bytes_tcp']} bytes on "
+        f"{numbers['krcore_conns_tcp']} over TCP",
+        f"RDMA device:  {numbers['device_packets']:,} packets "
+        f"({numbers['device_sends']:,} sends, "
+        f"{numbers['device_receives']:,} receives) while krcore was measured",
+        f"kernel TCP:   {numbers['kernel_tcp_segments']} segments, "
+        f"{numbers['kernel_tcp_connects']} connects in that time",
+    ]
+    lines += [f"NOT PROVEN: {text}" for text in wrong] or [
+        "So all of it went over RDMA and none over TCP."]
+    return lines
