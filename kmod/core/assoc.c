@@ -191,6 +191,8 @@ int kr_assoc_path_req(struct kr_assoc *a, const struct kr_end *local,
 		return -EEXIST;
 	/* A claim that was never proven gives way to the next one. */
 	if (a->is_proven && a->remote_id != pm->assoc) {
+		if (!a->nr_vqps)
+			return -ESTALE;
 		kr_assoc_ping(a);
 		return -EEXIST;
 	}

@@ -71,10 +71,21 @@ Test(assoc, path_req__another_association_of_a_proven_peer_is_doubted)
 {
 	struct kr_path_msg pm = claim(0x7777);
 
-	pair_init();
+	connected();
 	cr_expect_eq(kr_assoc_path_req(b, &ends[SERVER], &pm, now), -EEXIST);
 	cr_expect_eq(b->remote_id, a->local_id);
 	cr_expect(b->is_ping_due, "it is asked for a sign of life");
+}
+
+Test(assoc, path_req__an_association_without_vqps_is_not_worth_a_doubt)
+{
+	struct kr_path_msg pm = claim(0x7777);
+
+	pair_init();
+	kr_assoc_path_lost(b, now);
+
+	cr_expect_eq(kr_assoc_path_req(b, &ends[SERVER], &pm, now), -ESTALE);
+	cr_expect_eq(b->path, KR_PATH_NONE);
 }
 
 Test(assoc, path_req__an_unproven_claim_gives_way)
