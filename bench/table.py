@@ -41,6 +41,19 @@ def measured(medians):
     return lines
 
 
+def relative(medians):
+    """Lines for gnuplot: a metric and each carrier's part of TCP's value."""
+    carriers = [c for c in NAMES if c != "tcp"]
+    lines = ["metric " + " ".join(f'"{NAMES[c]}"' for c in carriers)]
+    for name, _, _, _ in METRICS:
+        values = medians.get(name, {})
+        if values.get("tcp"):
+            cells = (f"{values[c] / values['tcp']:.3f}" if values.get(c)
+                     else "-" for c in carriers)
+            lines.append(f"{name.replace('_', '-')} " + " ".join(cells))
+    return lines
+
+
 def targets(medians):
     """One line for each target: ratio, bound, met or not."""
     lines = [f"{'krcore beside its peers, ratio':<40}{'krcore':>10}"
