@@ -10,7 +10,12 @@ enum {
 };
 
 #define KR_CC_EPOCH_NS (10 * KR_SEC)
-#define KR_CC_TARGET_MIN_NS (50 * KR_USEC)
+/*
+ * Hosts that share a processor between programs and packets answer late by a
+ * few scheduling turns, which says nothing of the network.  Queues shorter than
+ * this are bounded by KR_CWND_MAX instead: 480 KiB of each sender.
+ */
+#define KR_CC_TARGET_MIN_NS (20 * KR_MSEC)
 
 void kr_cc_init(struct kr_cc *cc)
 {

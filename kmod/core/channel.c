@@ -367,6 +367,15 @@ void kr_channel_timeout(struct kr_channel *ch, u64 now, kr_sent_fn fn, void *ctx
 	}
 }
 
+bool kr_channel_is_ask_due(struct kr_channel *ch, u64 pn)
+{
+	if (kr_channel_may_send(ch, false) ||
+	    pn - ch->asked_pn < kr_cc_window(&ch->cc) / 2)
+		return false;
+	ch->asked_pn = pn;
+	return true;
+}
+
 bool kr_channel_is_silent(const struct kr_channel *ch)
 {
 	return ch->pto_count >= KR_PTO_SILENT;

@@ -48,6 +48,7 @@ struct kr_channel {
 	u32 reorder;			/* packets, proven by the network */
 	u32 pto_count;
 	u32 probes;			/* packets allowed beyond the window */
+	u64 asked_pn;			/* last number that asked for its answer */
 
 	/* receiving */
 	u64 rx_next;			/* largest number received + 1 */
@@ -92,6 +93,12 @@ bool kr_channel_is_ack_due(const struct kr_channel *ch, u64 now);
  */
 u64 kr_channel_deadline(const struct kr_channel *ch, u64 now);
 void kr_channel_timeout(struct kr_channel *ch, u64 now, kr_sent_fn fn, void *ctx);
+
+/*
+ * Shall the packet @pn, just committed, ask for its answer at once?  When the
+ * window is full, but not more than twice per window.
+ */
+bool kr_channel_is_ask_due(struct kr_channel *ch, u64 pn);
 
 u64 kr_channel_pto_ns(const struct kr_channel *ch);
 bool kr_channel_is_silent(const struct kr_channel *ch);

@@ -191,8 +191,7 @@ static u32 finish(struct kr_assoc *a, u8 *p, struct packet *pk, u64 now)
 	h.body_len = pk->at - p - KR_HDR_LEN;
 	if (pk->is_numbered)
 		h.pn = kr_channel_commit(&a->ch, pk->rec, now);
-	/* The last packet that the window allows asks for its answer. */
-	if (pk->is_numbered && !kr_channel_may_send(&a->ch, false))
+	if (pk->is_numbered && kr_channel_is_ask_due(&a->ch, h.pn))
 		h.flags = KR_PF_ACK_NOW;
 	kr_channel_put_ack(&a->ch, &h, now);
 	kr_wire_put_hdr(p, &h);

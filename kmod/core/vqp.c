@@ -79,6 +79,8 @@ static int attach(struct kr_assoc *a, struct kr_vqp *v)
 	v->is_attached = true;
 	list_add_tail(&v->node, &a->vqps);
 	a->nr_vqps++;
+	/* Somebody cares (again) whether the peer is there. */
+	a->is_silent_told = false;
 	return 0;
 }
 
