@@ -35,6 +35,10 @@ def _sweep():
             pass
 
 
+# The first packets of an emulated host take a while: patience for the hello.
+SLOW_ARGS = "grace_ms=500"
+
+
 class Session:
     """opts is what cli.py parsed; see there for the meaning of each."""
 
@@ -120,7 +124,8 @@ class Session:
             "HOSTS": opts.hosts, "WITH_COMMANDS": len(opts.commands),
             "NO_RDMA": opts.no_rdma, "NO_KRCORE": opts.no_krcore,
             "NETEM": opts.netem, "KMOD": module, "KMOD_NEEDS": needs,
-            "KMOD_ARGS": opts.module_args, "TERM_TYPE": opts.term})
+            "KMOD_ARGS": f"{SLOW_ARGS} {opts.module_args}".strip(),
+            "TERM_TYPE": opts.term})
 
     def _links(self):
         """One end of the wire for each host."""
