@@ -148,7 +148,7 @@ void sim_check_end(const struct sim *s)
 	const struct kr_assoc *a;
 	u32 i, j;
 
-	for (i = 0; i < s->cfg.conns; i++)
+	for (i = 0; i < s->nr_conns; i++)
 		check_conn(s, &s->conns[i]);
 	for (i = 0; i < s->cfg.hosts; i++) {
 		if (s->hosts[i].backlog)
@@ -176,7 +176,7 @@ void sim_check_idle(struct sim *s, u64 window_ns)
 	const struct sim_ep *ep;
 	u32 i;
 
-	for (i = 0; i < s->cfg.conns; i++)
+	for (i = 0; i < s->nr_conns; i++)
 		if (s->conns[i].client)
 			s->conns[i].client->nr_timers = 0;
 	window_ns += s->now;
@@ -186,7 +186,7 @@ void sim_check_idle(struct sim *s, u64 window_ns)
 		sim_fail(s, "%lu packets while idle, %lu are enough",
 			 (unsigned long)(s->nr_packets - before),
 			 (unsigned long)allowed);
-	for (i = 0; i < s->cfg.conns; i++) {
+	for (i = 0; i < s->nr_conns; i++) {
 		ep = s->conns[i].client;
 		if (ep && ep->sv && !ep->is_released && ep->nr_timers > 2)
 			sim_fail(s, "connection %u: %u timers while idle", i,

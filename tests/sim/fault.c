@@ -33,7 +33,7 @@ static void mark_rebooted(struct sim *s, struct sim_host *h)
 {
 	u32 i;
 
-	for (i = 0; i < s->cfg.conns; i++)
+	for (i = 0; i < s->nr_conns; i++)
 		if (s->conns[i].from == h || s->conns[i].to == h)
 			s->conns[i].is_rebooted = true;
 }
@@ -59,20 +59,29 @@ static void on_drop(struct sim *s, void *obj, u64 arg)
 
 static void on_path_return(struct sim *s, void *obj, u64 arg)
 {
-	sim_peer_ask(obj);
+	struct sim_peer *p = obj;
+
+	/* Nobody looks for a path that nobody needs. */
+	if (p->assoc && p->assoc->a.nr_vqps + p->assoc->a.nr_tombs)
+		sim_peer_ask(p);
 }
 
+/* The device goes and comes back with another queue pair. */
 static void on_path_lost(struct sim *s, void *obj, u64 arg)
 {
-	struct sim_peer *p = any_peer(s);
+	struct sim_host *h = any_host(s);
+	struct sim_peer *p;
 
-	if (!p->assoc || p->assoc->a.path != KR_PATH_READY)
-		return;
-	sim_note(s, "host %u loses the path to %u", p->host->nr, p->to);
-	kr_assoc_path_lost(&p->assoc->a, s->now);
-	sim_peer_run(p);
-	sim_at(s, s->now + sim_spread(&s->rng, KR_MSEC, 5 * KR_SEC),
-	       on_path_return, p, 0);
+	sim_note(s, "host %u loses its device", h->nr);
+	h->qpn += 64;
+	for (p = h->peers; p < h->peers + s->cfg.hosts; p++) {
+		if (!p->assoc)
+			continue;
+		kr_assoc_path_lost(&p->assoc->a, s->now);
+		sim_peer_run(p);
+		sim_at(s, s->now + sim_spread(&s->rng, KR_MSEC, 5 * KR_SEC),
+		       on_path_return, p, 0);
+	}
 }
 
 static void on_slot_stop(struct sim *s, void *obj, u64 arg)
@@ -112,6 +121,5 @@ void sim_fault_stop(struct sim *s)
 			s->links[i][j].blocked_ns = 0;
 	for (i = 0; i < s->cfg.hosts; i++)
 		for (j = 0; j < s->cfg.hosts; j++)
-			if (s->hosts[i].peers[j].assoc)
-				sim_peer_ask(&s->hosts[i].peers[j]);
+			on_path_return(s, &s->hosts[i].peers[j], 0);
 }

@@ -293,7 +293,9 @@ static void answer_path_req(struct sim_host *h, const struct kr_path_msg *pm)
 	    memcmp(s->hosts[from].instance, pm->instance, 16))
 		return;
 	fill_end(h, &local);
-	kr_assoc_path_req(&assoc_for(p, pm->instance)->a, &local, pm, s->now);
+	if (kr_assoc_path_req(&assoc_for(p, pm->instance)->a, &local, pm,
+			      s->now) == -ESTALE)
+		sim_peer_gone(p, ECONNRESET);
 	sim_peer_run(p);
 }
 

@@ -143,6 +143,21 @@ static void end_assocs(struct sim *s)
 			sim_peer_gone(&s->hosts[i].peers[j], ECONNRESET);
 }
 
+/* After all that happened, any host can connect to any other. */
+static void run_last(struct sim *s)
+{
+	u32 round;
+
+	for (round = 0; round < SIM_LAST_ROUNDS; round++) {
+		sim_user_last(s, round);
+		run_until(s, s->now + 30 * KR_SEC);
+	}
+	if (!sim_user_has_last(s))
+		sim_fail(s, "hosts that cannot connect any more");
+	finish(s, true);
+	run_until(s, s->now + SETTLE_NS);
+}
+
 static void run(struct sim *s)
 {
 	u64 packets;
@@ -160,6 +175,7 @@ static void run(struct sim *s)
 	finish(s, true);
 	run_until(s, s->now + SETTLE_NS);
 	if (!s->cfg.flips) {
+		run_last(s);
 		sim_check_end(s);
 		packets = s->nr_packets;
 		run_until(s, s->now + IDLE_NS);

@@ -170,6 +170,7 @@ struct sim_conn {
 	u32 tries;
 	bool is_holder;			/* stays open, idle, until told */
 	bool is_rebooted;		/* an end vanished with its host */
+	bool is_waiting;		/* for an association, to connect */
 	struct sim_ep *client;
 	struct sim_ep *server;		/* the confirmed one */
 	struct sim_ep *attempts;	/* all of the server */
@@ -188,6 +189,13 @@ void sim_user_start(struct sim *s);
 void sim_user_clean(struct sim *s);
 /* Everybody hurries: no stalls, holders finish when @is_all. */
 void sim_user_drain(struct sim *s, bool is_all);
+/*
+ * One more connection for each pair of hosts.  The first round may only find
+ * out that an association is gone; did all of the last one open?
+ */
+enum { SIM_LAST_ROUNDS = 2 };
+void sim_user_last(struct sim *s, u32 round);
+bool sim_user_has_last(const struct sim *s);
 bool sim_user_is_done(const struct sim *s, bool is_all);
 void sim_user_describe(const struct sim *s);
 
@@ -234,6 +242,7 @@ struct sim {
 	struct sim_host hosts[SIM_HOSTS_MAX];
 	struct sim_link links[SIM_HOSTS_MAX][SIM_HOSTS_MAX];
 	struct sim_conn *conns;
+	u64 nr_conns;			/* those of the profile and the last ones */
 	u64 nr_eps, nr_assocs;
 	u64 nr_events, nr_packets, nr_lost, nr_bytes;
 	u64 nr_open, nr_clean, nr_reset, nr_refused;

@@ -156,7 +156,7 @@ int sim_incoming(struct kr_assoc *a, const struct kr_connect *c, struct kr_vqp *
 	u32 nr = get_unaligned_be32(c->tuple.daddr);
 	struct sim_ep *ep;
 
-	if (nr >= s->cfg.conns || s->conns[nr].to != p->host ||
+	if (nr >= s->nr_conns || s->conns[nr].to != p->host ||
 	    s->conns[nr].from->nr != p->to) {
 		if (!s->cfg.flips)
 			sim_fail(s, "a CONNECT that nobody sent");
@@ -355,36 +355,42 @@ static void on_connect(struct sim *s, void *obj, u64 arg)
 	if (!p->assoc || p->assoc->a.path != KR_PATH_READY)
 		sim_peer_ask(p);
 	if (!p->assoc) {
-		if (c->tries++ < 20)
+		c->is_waiting = c->tries++ < 200;
+		if (c->is_waiting)
 			sim_at(s, s->now + 5 * KR_MSEC, on_connect, c, 0);
 		return;
 	}
 	ep = ep_create(c, c->from, c->to->nr);
 	c->client = ep;
+	c->is_waiting = false;
 	v = &ep->sv->v;
 	v->tuple.family = 4;
 	v->tuple.sport = 1024 + c->nr % 50000;
 	v->tuple.dport = 80;
 	put_unaligned_be32(c->nr, v->tuple.daddr);
 	wait = sim_spread(&s->rng, KR_MSEC, s->cfg.give_up_ns);
+	if (c->nr >= s->cfg.conns)
+		wait = 20 * KR_SEC;
 	if (kr_vqp_connect(&p->assoc->a, v, s->now + wait, s->now)) {
 		ep->is_refused = true;
 		ep->is_released = true;
 		ep_free_vqp(ep);
 		return;
 	}
-	if (sim_chance(&s->rng, 50000))
+	if (c->nr < s->cfg.conns && sim_chance(&s->rng, 50000))
 		sim_at(s, s->now + sim_below(&s->rng, 2 * wait), on_cancel, ep, 0);
 	sim_peer_run(p);
 }
 
 void sim_user_start(struct sim *s)
 {
+	u64 last = SIM_LAST_ROUNDS * s->cfg.hosts * (s->cfg.hosts - 1);
 	bool is_storm = sim_chance(&s->rng, 200000);
 	struct sim_conn *c;
 	u32 i;
 
-	s->conns = calloc(s->cfg.conns, sizeof(s->conns[0]));
+	s->nr_conns = s->cfg.conns + last;
+	s->conns = calloc(s->nr_conns, sizeof(s->conns[0]));
 	if (!s->conns)
 		abort();
 	for (i = 0; i < s->cfg.conns; i++) {
@@ -402,12 +408,49 @@ void sim_user_start(struct sim *s)
 	}
 }
 
+/* Index of the first connection of the round. */
+static u32 last_at(const struct sim *s, u32 round)
+{
+	return s->cfg.conns + round * s->cfg.hosts * (s->cfg.hosts - 1);
+}
+
+void sim_user_last(struct sim *s, u32 round)
+{
+	u32 i, j, nr = last_at(s, round);
+	struct sim_conn *c;
+
+	for (i = 0; i < s->cfg.hosts; i++) {
+		for (j = 0; j < s->cfg.hosts; j++) {
+			/* In half of the runs one side of a pair is passive. */
+			if (i == j || (i < j && s->seed % 2))
+				continue;
+			c = &s->conns[nr];
+			c->sim = s;
+			c->nr = nr++;
+			c->from = &s->hosts[i];
+			c->to = &s->hosts[j];
+			sim_at(s, s->now + sim_below(&s->rng, KR_SEC), on_connect, c, 0);
+		}
+	}
+}
+
+bool sim_user_has_last(const struct sim *s)
+{
+	u32 i;
+
+	for (i = last_at(s, SIM_LAST_ROUNDS - 1); i < s->nr_conns; i++)
+		if (s->conns[i].from &&
+		    (!s->conns[i].client || !s->conns[i].client->is_open))
+			return false;
+	return true;
+}
+
 static void for_each_ep(struct sim *s, void (*fn)(struct sim *s, struct sim_ep *ep))
 {
 	struct sim_ep *ep;
 	u32 i;
 
-	for (i = 0; i < s->cfg.conns; i++) {
+	for (i = 0; i < s->nr_conns; i++) {
 		if (s->conns[i].client)
 			fn(s, s->conns[i].client);
 		for (ep = s->conns[i].attempts; ep; ep = ep->other_attempt)
@@ -441,8 +484,9 @@ bool sim_user_is_done(const struct sim *s, bool is_all)
 	const struct sim_ep *ep;
 	u32 i;
 
-	for (i = 0; i < s->cfg.conns; i++) {
-		if (!is_ep_done(s, s->conns[i].client, is_all))
+	for (i = 0; i < s->nr_conns; i++) {
+		if (s->conns[i].is_waiting ||
+		    !is_ep_done(s, s->conns[i].client, is_all))
 			return false;
 		for (ep = s->conns[i].attempts; ep; ep = ep->other_attempt)
 			if (!is_ep_done(s, ep, is_all))
@@ -463,7 +507,7 @@ void sim_user_clean(struct sim *s)
 	struct sim_ep *ep;
 	u32 i;
 
-	for (i = 0; i < s->cfg.conns; i++) {
+	for (i = 0; i < s->nr_conns; i++) {
 		if (s->conns[i].client)
 			free_ep(s->conns[i].client);
 		while ((ep = s->conns[i].attempts)) {
@@ -501,7 +545,7 @@ void sim_user_describe(const struct sim *s)
 	const struct sim_ep *ep;
 	u32 i;
 
-	for (i = 0; i < s->cfg.conns; i++) {
+	for (i = 0; i < s->nr_conns; i++) {
 		describe(s, "client", s->conns[i].client);
 		for (ep = s->conns[i].attempts; ep; ep = ep->other_attempt)
 			describe(s, "server", ep);

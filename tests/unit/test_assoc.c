@@ -194,6 +194,22 @@ Test(assoc, timeout__silence_is_told_once)
 	cr_expect_leq(path_events[KR_PATH_EV_SILENT], 2);
 }
 
+Test(assoc, timeout__silence_is_told_again_for_a_new_vqp)
+{
+	pair_init();
+	nr_drop[CLIENT] = ~0u;
+	kr_assoc_ping(a);
+	pass(0);
+	dial(0);
+	pass(20 * KR_SEC);
+	cr_assert_eq(a->nr_vqps, 0);
+	cr_assert_eq(path_events[KR_PATH_EV_SILENT], 1);
+	dial(1);
+	pass(20 * KR_SEC);
+
+	cr_expect_eq(path_events[KR_PATH_EV_SILENT], 2);
+}
+
 Test(assoc, timeout__a_silence_asks_with_ping)
 {
 	const u8 *at, *end;
