@@ -300,7 +300,7 @@ void kr_assoc_timeout(struct kr_assoc *a, u64 now)
 	nr_pto = a->ch.nr_pto;
 	kr_channel_timeout(&a->ch, now, kr_assoc_sent, a);
 	/* A peer that does not know us any more says so to a PING. */
-	if (a->ch.nr_pto != nr_pto)
+	if (a->ch.nr_pto != nr_pto && (a->nr_vqps || a->nr_tombs))
 		a->is_ping_due = true;
 	if (a->nr_vqps && !a->ch.inflight && now >= a->heard_ns + keepalive_ns(a))
 		a->is_ping_due = true;

@@ -210,6 +210,20 @@ Test(assoc, timeout__silence_is_told_again_for_a_new_vqp)
 	cr_expect_eq(path_events[KR_PATH_EV_SILENT], 2);
 }
 
+Test(assoc, timeout__nobody_asks_a_dead_peer_for_nothing)
+{
+	u32 sent;
+
+	pair_init();
+	nr_drop[CLIENT] = ~0u;
+	kr_assoc_ping(a);
+	pass(5 * KR_SEC);
+	sent = nr_sent[CLIENT];
+	pass(100 * KR_SEC);
+
+	cr_expect_leq(nr_sent[CLIENT] - sent, 2);
+}
+
 Test(assoc, timeout__a_silence_asks_with_ping)
 {
 	const u8 *at, *end;
