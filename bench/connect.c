@@ -3,7 +3,7 @@
  * connect: how long until a new connection is of use.
  *
  *   connect server PORT
- *   connect client HOST PORT [COUNT]
+ *   connect client ADDRESS PORT [COUNT]
  *
  * The client makes COUNT connections (default 100), one after the other.  It
  * sends a byte on each, waits for it to come back and closes.  Times are in
@@ -130,22 +130,16 @@ static void print_values(const char *name, double *values, int nr)
 	       values[nr - 1]);
 }
 
-static int client(const char *host, in_port_t port, int count)
+static int client(const struct sockaddr_in *to, int count)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET,
-				  .sin_port = htons(port) };
 	double *connects = calloc(count, sizeof(*connects));
 	double *totals = calloc(count, sizeof(*totals));
 	struct sample s, first = { 0 };
 
 	if (!connects || !totals)
 		die("memory");
-	if (inet_pton(AF_INET, host, &to.sin_addr) != 1) {
-		fprintf(stderr, "connect: %s: not an IPv4 address\n", host);
-		return 2;
-	}
 	for (int i = -NR_WARM_UP; i < count; i++) {
-		s = one(&to);
+		s = one(to);
 		if (i == -NR_WARM_UP)
 			first = s;
 		if (i < 0)
@@ -166,6 +160,7 @@ static int client(const char *host, in_port_t port, int count)
 
 int main(int argc, char **argv)
 {
+	struct sockaddr_in to = { .sin_family = AF_INET };
 	int port = argc > 2 ? atoi(argv[argc > 3 ? 3 : 2]) : 0;
 	int count = argc > 4 ? atoi(argv[4]) : COUNT_DEFAULT;
 
@@ -176,6 +171,6 @@ int main(int argc, char **argv)
 	    port > 0 && port < 65536 && count > 0 && count <= COUNT_MAX)
 		return client(argv[2], port, count);
 	fprintf(stderr, "usage: connect server PORT\n"
-		"       connect client HOST PORT [COUNT]\n");
+		"       connect client ADDRESS PORT [COUNT]\n");
 	return 2;
 }
