@@ -474,9 +474,9 @@ int kr_host_prove(struct kr_host *host, const struct kr_hello *answer,
 
 /*
  * The peer has another association in mind than we do.  A living path was asked
- * for a sign of life by core; without one, nobody loses by starting anew.
+ * for a sign of life by core; ours is ended at once when nobody loses by it.
  */
-static void resolve_conflict(struct kr_host *host)
+static void resolve_conflict(struct kr_host *host, int err)
 {
 	bool is_idle, is_ready;
 
@@ -484,11 +484,9 @@ static void resolve_conflict(struct kr_host *host)
 	is_ready = host->assoc.path == KR_PATH_READY;
 	is_idle = !host->assoc.nr_vqps;
 	spin_unlock_bh(&host->lock);
-	if (is_ready)
-		return;
-	if (is_idle)
+	if (err == -ESTALE || (is_idle && !is_ready))
 		kr_host_gone(host, ECONNRESET);
-	else
+	else if (!is_ready)
 		kr_peer_check(host);
 }
 
@@ -512,7 +510,7 @@ static void answer_path_req(const struct kr_path_msg *pm)
 		if (err) {
 			kr_dev_ah_put(ah);
 			kr_dev_put(dev);
-			resolve_conflict(host);
+			resolve_conflict(host, err);
 		} else {
 			index_remote(host);
 		}

@@ -15,7 +15,7 @@ enum {
  * few scheduling turns, which says nothing of the network.  Queues shorter than
  * this are bounded by KR_CWND_MAX instead: 480 KiB of each sender.
  */
-#define KR_CC_TARGET_MIN_NS (20 * KR_MSEC)
+#define KR_CC_TARGET_MIN_NS (50 * KR_MSEC)
 
 void kr_cc_init(struct kr_cc *cc)
 {
