@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,16 +161,18 @@ static int client(const struct sockaddr_in *to, int count)
 
 int main(int argc, char **argv)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET };
 	int port = argc > 2 ? atoi(argv[argc > 3 ? 3 : 2]) : 0;
 	int count = argc > 4 ? atoi(argv[4]) : COUNT_DEFAULT;
+	struct sockaddr_in to = { .sin_family = AF_INET,
+				  .sin_port = htons(port) };
+	bool is_port = port > 0 && port < 65536;
 
-	if (argc == 3 && strcmp(argv[1], "server") == 0 && port > 0 &&
-	    port < 65536)
+	if (argc == 3 && strcmp(argv[1], "server") == 0 && is_port)
 		return server(port);
 	if ((argc == 4 || argc == 5) && strcmp(argv[1], "client") == 0 &&
-	    port > 0 && port < 65536 && count > 0 && count <= COUNT_MAX)
-		return client(argv[2], port, count);
+	    inet_pton(AF_INET, argv[2], &to.sin_addr) == 1 && is_port &&
+	    count > 0 && count <= COUNT_MAX)
+		return client(&to, count);
 	fprintf(stderr, "usage: connect server PORT\n"
 		"       connect client ADDRESS PORT [COUNT]\n");
 	return 2;
