@@ -205,6 +205,9 @@ int kr_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 	long timeo;
 	int ret;
 
+	/* TCP would connect the "socket" of the inner one, which is ours: inner.c. */
+	if (msg->msg_flags & MSG_FASTOPEN)
+		return -EOPNOTSUPP;
 	if (kr_mode(ks) == KR_MODE_TCP)
 		return send_tcp(ks, msg, len);
 	if (msg->msg_flags & MSG_OOB)

@@ -127,16 +127,26 @@ static int set_int(struct kr_sock *ks, const struct int_opt *o, sockptr_t val,
 	return 0;
 }
 
+/*
+ * These would act on the "socket" of the inner one, which is the outer (inner.c):
+ * they replace its ops by TCP's, or connect it.
+ */
+static bool is_forbidden(int level, int name)
+{
+	return (level == SOL_TCP &&
+		(name == TCP_ULP || name == TCP_FASTOPEN_CONNECT)) ||
+	       (level == SOL_IPV6 && name == IPV6_ADDRFORM);
+}
+
 /* Options that only TCP itself can serve choose TCP for the connection. */
 static bool needs_tcp(int level, int name)
 {
 	if (level == SOL_TCP)
-		return name == TCP_ULP || name == TCP_REPAIR ||
-		       name == TCP_FASTOPEN || name == TCP_FASTOPEN_CONNECT ||
+		return name == TCP_REPAIR || name == TCP_FASTOPEN ||
 		       name == TCP_MD5SIG || name == TCP_MD5SIG_EXT ||
 		       name == TCP_ZEROCOPY_RECEIVE;
 	return (level == SOL_IP && name == IP_TRANSPARENT) ||
-	       (level == SOL_IPV6 && (name == IPV6_TRANSPARENT || name == IPV6_ADDRFORM));
+	       (level == SOL_IPV6 && name == IPV6_TRANSPARENT);
 }
 
 static int set_inner(struct kr_sock *ks, int level, int name, sockptr_t val,
@@ -148,8 +158,6 @@ static int set_inner(struct kr_sock *ks, int level, int name, sockptr_t val,
 		return err;
 	if (needs_tcp(level, name)) {
 		if (ks->mode == KR_MODE_RDMA || ks->mode == KR_MODE_ASKING)
-			return -EOPNOTSUPP;
-		if (level == SOL_IPV6 && name == IPV6_ADDRFORM)
 			return -EOPNOTSUPP;
 		ks->opts.needs_tcp = true;
 	}
@@ -163,6 +171,8 @@ int kr_setsockopt(struct socket *sock, int level, int name, sockptr_t val,
 	struct kr_sock *ks = kr_sk(sock->sk);
 	int err = 0;
 
+	if (is_forbidden(level, name))
+		return -EOPNOTSUPP;
 	if (kr_mode(ks) == KR_MODE_TCP)
 		return ks->inner->ops->setsockopt(ks->inner, level, name, val, len);
 	lock_sock(sock->sk);
