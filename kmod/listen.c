@@ -34,6 +34,7 @@ int kr_listen(struct socket *sock, int backlog)
 	lock_sock(sk);
 	err = -EINVAL;
 	if (ks->mode == KR_MODE_TCP) {
+		kr_inner_plain(ks);
 		err = ks->inner->ops->listen(ks->inner, backlog);
 		goto out;
 	}
@@ -401,12 +402,13 @@ static int accept_tcp(struct kr_sock *ks, struct socket *new, int flags, bool ke
 	int err;
 
 	new->ops = ks->inner->ops;
-	err = ks->inner->ops->accept(ks->inner, new, flags | O_NONBLOCK, kern);
+	err = ks->inner->ops->accept(ks->inner, new, flags, kern);
 	if (err) {
 		new->ops = ours;
 		return err;
 	}
 	/* Release will put the module of the new ops, not ours any more. */
+	__module_get(new->ops->owner);
 	module_put(THIS_MODULE);
 	atomic64_inc(&kr_fallbacks[KR_REASON_PLAIN_CLIENT]);
 	kr_stat_inc(KR_STAT_accepts_tcp);
@@ -420,7 +422,7 @@ static int accept_any(struct kr_sock *ks, struct socket *new, int flags, bool ke
 	int err;
 
 	if (!ep)
-		return accept_tcp(ks, new, flags, kern);
+		return accept_tcp(ks, new, flags | O_NONBLOCK, kern);
 	err = accept_rdma(ks, new, ep);
 	if (err) {
 		rcu_read_lock();
@@ -470,7 +472,7 @@ int kr_accept(struct socket *sock, struct socket *new, int flags, bool kern)
 	int err;
 
 	if (kr_mode(ks) == KR_MODE_TCP)
-		return ks->inner->ops->accept(ks->inner, new, flags, kern);
+		return accept_tcp(ks, new, flags, kern);
 	lock_sock(sock->sk);
 	err = wait_and_accept(ks, new, flags, kern);
 	release_sock(sock->sk);
