@@ -237,7 +237,9 @@ static u64 ready(struct kr_ep *ep, u64 peeked, u64 *pos, bool *is_eof)
 	u64 nr;
 
 	spin_lock_bh(&ep->host->lock);
-	nr = kr_rx_ready(rx) - peeked;
+	/* Another reader may have taken bytes that were peeked at. */
+	nr = kr_rx_ready(rx);
+	nr -= min(nr, peeked);
 	*pos = rx->read + peeked;
 	*is_eof = kr_rx_is_fin(rx) && !nr;
 	spin_unlock_bh(&ep->host->lock);
