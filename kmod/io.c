@@ -55,6 +55,9 @@ static u32 send_room(struct kr_sock *ks)
 	struct kr_ep *ep = ks->ep;
 	u32 room = 0;
 
+	/* Disconnected while this thread waited. */
+	if (!ep)
+		return 0;
 	spin_lock_bh(&ep->host->lock);
 	if (ep->vqp.is_attached)
 		room = kr_tx_room(&ep->vqp.tx);
@@ -64,7 +67,7 @@ static u32 send_room(struct kr_sock *ks)
 
 static bool has_ended(const struct sock *sk)
 {
-	return READ_ONCE(sk->sk_err) || READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN;
+	return !kr_sk(sk)->ep || READ_ONCE(sk->sk_err) || READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN;
 }
 
 /* Room for bytes, waiting for it; 0 room: *timeo, a signal or the end came first. */
@@ -178,7 +181,7 @@ static int send_rdma(struct kr_sock *ks, struct msghdr *msg, long timeo)
 		err = 0;
 	}
 	/* What was held back for bytes that now do not come must go. */
-	if (sent && err && !(flags & MSG_MORE) && !ks->opts.cork)
+	if (sent && err && ks->ep && !(flags & MSG_MORE) && !ks->opts.cork)
 		kr_sock_uncork(ks);
 	ks->tx_rdma += sent;
 	kr_stat_add(KR_STAT_tx_bytes_rdma, sent);
@@ -348,6 +351,10 @@ static int recv_rdma(struct kr_sock *ks, struct msghdr *msg, size_t len, int fla
 		if (ret <= 0)
 			break;
 		wait_event_on(sk, &wait, &timeo);
+		/* Disconnected meanwhile: nothing is left to read from. */
+		ret = 0;
+		if (!ks->ep)
+			break;
 	}
 	remove_wait_queue(sk_sleep(sk), &wait);
 	return done ? done : ret;
