@@ -181,7 +181,7 @@ static int send_rdma(struct kr_sock *ks, struct msghdr *msg, long timeo)
 		err = 0;
 	}
 	/* What was held back for bytes that now do not come must go. */
-	if (sent && err && ks->ep && !(flags & MSG_MORE) && !ks->opts.cork)
+	if (sent && err && !(flags & MSG_MORE) && !ks->opts.cork)
 		kr_sock_uncork(ks);
 	ks->tx_rdma += sent;
 	kr_stat_add(KR_STAT_tx_bytes_rdma, sent);
