@@ -130,7 +130,7 @@ static void drop_ep(struct kr_sock *ks)
 	ep->sk = NULL;
 	kr_vqp_abort(&ep->vqp, ECONNRESET, KR_RST_ABORT, ktime_get_ns());
 	kr_host_unlock(ep->host);
-	ks->ep = NULL;
+	WRITE_ONCE(ks->ep, NULL);	/* read by poll */
 	kr_ep_put(ep);
 }
 

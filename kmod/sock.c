@@ -290,7 +290,7 @@ static int kr_getname(struct socket *sock, struct sockaddr *addr, int peer)
 	return ret;
 }
 
-/* poll and shutdown. */
+/* poll and shutdown.  poll takes no lock: RCU keeps an endpoint that is dropped. */
 
 static __poll_t poll_out(struct sock *sk, struct kr_ep *ep)
 {
@@ -305,13 +305,17 @@ static __poll_t poll_out(struct sock *sk, struct kr_ep *ep)
 	return kr_tx_room(tx) >= tx->limit / 3 ? EPOLLOUT | EPOLLWRNORM : 0;
 }
 
-static __poll_t poll_rdma(struct sock *sk, struct kr_ep *ep)
+static __poll_t poll_rdma_rcu(struct sock *sk)
 {
+	struct kr_ep *ep = READ_ONCE(kr_sk(sk)->ep);	/* races drop_ep() */
 	u8 shutdown = READ_ONCE(sk->sk_shutdown);
 	int state = READ_ONCE(sk->sk_state);
 	__poll_t mask = 0;
 	u64 nr;
 
+	/* It becomes a TCP connection, and then wakes the poller; or is none. */
+	if (!ep)
+		return 0;
 	if (shutdown == SHUTDOWN_MASK || state == TCP_CLOSE)
 		mask |= EPOLLHUP;
 	if (shutdown & RCV_SHUTDOWN)
@@ -339,7 +343,9 @@ static __poll_t kr_poll(struct file *file, struct socket *sock, poll_table *wait
 	case KR_MODE_ASKING:
 		break;
 	case KR_MODE_RDMA:
-		mask = poll_rdma(sk, ks->ep);
+		rcu_read_lock();
+		mask = poll_rdma_rcu(sk);
+		rcu_read_unlock();
 		break;
 	case KR_MODE_TCP:
 		kr_inner_sync(ks);
