@@ -210,10 +210,15 @@ static int choose(struct kr_sock *ks)
 
 static int start_tcp(struct kr_sock *ks, enum kr_reason reason)
 {
+	int err;
+
 	drop_ep(ks);
+	kr_inner_push(ks);
+	err = kernel_connect(ks->inner, (struct sockaddr *)&ks->peer_addr,
+			     ks->peer_addr_len, O_NONBLOCK);
+	/* Not before: a poller must not take the closed inner socket for the outcome. */
 	kr_inner_use(ks, reason);
-	return kernel_connect(ks->inner, (struct sockaddr *)&ks->peer_addr,
-			      ks->peer_addr_len, O_NONBLOCK);
+	return err;
 }
 
 static enum kr_reason refusal_reason(u32 refusal)

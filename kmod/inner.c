@@ -189,12 +189,10 @@ int kr_inner_result(struct kr_sock *ks, int ret)
  */
 void kr_inner_use(struct kr_sock *ks, enum kr_reason reason)
 {
-	struct sock *sk = &ks->inet.sk;
-
 	ks->reason = reason;
 	atomic64_inc(&kr_fallbacks[reason]);
 	kr_stat_inc(KR_STAT_conns_tcp);
-	kr_set_state(sk, TCP_CLOSE);
+	/* The outer state stays: poll may still be looking at it. */
 	kr_inner_push(ks);
 	kr_set_mode(ks, KR_MODE_TCP);
 }
