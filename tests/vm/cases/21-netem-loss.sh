@@ -5,4 +5,5 @@
 
 lab --netem 'loss 10%' -- 'serve' 'mark
 	cases --bytes 1000000 --loops 50 bulk close.in_flight many.churn
-	over_rdma_only 4000000'
+	krcorectl stat
+	over_rdma 4000000'

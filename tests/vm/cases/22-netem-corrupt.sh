@@ -5,4 +5,5 @@
 
 lab --netem 'corrupt 1%' -- 'serve' 'mark
 	cases --bytes 4000000 --loops 100 bulk close.in_flight many.churn
-	over_rdma_only 16000000'
+	krcorectl stat
+	over_rdma 16000000'
