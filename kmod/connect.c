@@ -399,6 +399,9 @@ static int disconnect(struct kr_sock *ks, struct socket *sock)
 
 	if (ks->mode == KR_MODE_LISTEN)
 		kr_listen_stop(ks);
+	/* The work, if it is queued already, finds nothing to do. */
+	if (ks->mode == KR_MODE_ASKING)
+		kr_peer_cancel(&ks->waiter);
 	if (ks->mode == KR_MODE_RDMA)
 		drop_ep(ks);
 	if (ks->inner)
@@ -406,7 +409,7 @@ static int disconnect(struct kr_sock *ks, struct socket *sock)
 	WRITE_ONCE(sk->sk_err, 0);
 	sk->sk_shutdown = 0;
 	kr_set_state(sk, TCP_CLOSE);
-	if (ks->mode != KR_MODE_ASKING && ks->mode != KR_MODE_TCP)
+	if (ks->mode != KR_MODE_TCP)
 		kr_set_mode(ks, KR_MODE_NEW);
 	sock->state = err ? SS_DISCONNECTING : SS_UNCONNECTED;
 	sk->sk_state_change(sk);
@@ -462,6 +465,9 @@ int kr_connect(struct socket *sock, struct sockaddr *addr, int len, int flags)
 		err = finish_rdma(ks, sock);
 		goto out;
 	}
+	/* Another thread has disconnected, or was told why it failed. */
+	if (!err && ks->mode != KR_MODE_TCP)
+		err = -ECONNABORTED;
 	if (err)
 		goto out;
 	release_sock(sk);
