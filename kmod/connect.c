@@ -330,7 +330,8 @@ static int begin(struct kr_sock *ks, struct sockaddr *addr, int len)
 		goto tcp;
 	reason = KR_REASON_POLICY;
 	if (!get_dest(&ks->tuple, &ks->peer_addr) ||
-	    (ks->tuple.family == 4 && ipv6_only_sock(ks->inner->sk)) || get_source(ks, &ks->tuple))
+	    (ks->tuple.family == 4 && ipv6_only_sock(ks->inner->sk)) ||
+	    get_source(ks, &ks->tuple))
 		goto tcp;
 	reason = choose(ks);
 	if (reason < 0)

@@ -79,8 +79,8 @@ void kr_ep_released(struct kr_vqp *v)
 {
 	struct kr_ep *ep = container_of(v, struct kr_ep, vqp);
 
-	if (v->is_server)
-		kr_listen_released(ep);
+	/* Also one that could not even be attached: it is not a server yet. */
+	kr_listen_released(ep);
 	if (del_timer(&ep->timer))
 		kr_ep_put(ep);
 	kr_ep_put(ep);
