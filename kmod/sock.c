@@ -393,11 +393,12 @@ static int kr_shutdown(struct socket *sock, int how)
 		return ks->inner->ops->shutdown(ks->inner, how);
 	lock_sock(sk);
 	if (ks->mode == KR_MODE_LISTEN) {
-		err = ks->inner->ops->shutdown(ks->inner, how);
+		/* First, since TCP wants to find its accept queue empty. */
 		if (how != SHUT_WR) {
 			kr_listen_stop(ks);
 			kr_set_mode(ks, KR_MODE_NEW);
 		}
+		err = ks->inner->ops->shutdown(ks->inner, how);
 	} else if (ks->mode == KR_MODE_RDMA) {
 		err = shutdown_rdma(ks, how + 1);
 	}
