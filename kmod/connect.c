@@ -393,7 +393,8 @@ static int finish_rdma(struct kr_sock *ks, struct socket *sock)
 	return err;
 }
 
-static int disconnect(struct kr_sock *ks, struct socket *sock)
+/* Back to NEW, whatever it was but TCP.  Context: lock_sock held. */
+int kr_disconnect(struct kr_sock *ks, struct socket *sock)
 {
 	struct sock *sk = &ks->inet.sk;
 	struct sockaddr addr = { .sa_family = AF_UNSPEC };
@@ -446,7 +447,7 @@ int kr_connect(struct socket *sock, struct sockaddr *addr, int len, int flags)
 		return -EINVAL;
 	lock_sock(sk);
 	if (addr->sa_family == AF_UNSPEC) {
-		err = disconnect(ks, sock);
+		err = kr_disconnect(ks, sock);
 		goto out;
 	}
 	if (sock->state == SS_CONNECTED || ks->mode == KR_MODE_LISTEN) {

@@ -23,14 +23,6 @@ static void wait_event_on(struct sock *sk, struct wait_queue_entry *wait, long *
 	lock_sock(sk);
 }
 
-/* Is the connection under way?  Then sending waits for it. */
-static bool is_connecting(const struct kr_sock *ks)
-{
-	return ks->mode == KR_MODE_ASKING ||
-	       (ks->mode == KR_MODE_RDMA &&
-		READ_ONCE(ks->inet.sk.sk_state) == TCP_SYN_SENT);
-}
-
 static int wait_connected(struct kr_sock *ks, long *timeo)
 {
 	struct sock *sk = &ks->inet.sk;
@@ -38,7 +30,7 @@ static int wait_connected(struct kr_sock *ks, long *timeo)
 	int err = 0;
 
 	add_wait_queue(sk_sleep(sk), &wait);
-	while (is_connecting(ks) && !err) {
+	while (kr_is_connecting(ks) && !err) {
 		if (!*timeo)
 			err = -EAGAIN;
 		else if (signal_pending(current))

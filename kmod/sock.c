@@ -399,6 +399,10 @@ static int kr_shutdown(struct socket *sock, int how)
 			kr_set_mode(ks, KR_MODE_NEW);
 		}
 		err = ks->inner->ops->shutdown(ks->inner, how);
+	} else if (ks->mode == KR_MODE_TCP) {	/* since just now */
+		err = ks->inner->ops->shutdown(ks->inner, how);
+	} else if (kr_is_connecting(ks)) {
+		err = kr_disconnect(ks, sock);
 	} else if (ks->mode == KR_MODE_RDMA) {
 		err = shutdown_rdma(ks, how + 1);
 	}

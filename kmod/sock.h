@@ -109,6 +109,14 @@ static inline void kr_set_mode(struct kr_sock *ks, enum kr_mode mode)
 	smp_store_release(&ks->mode, mode);	/* pairs with kr_mode() */
 }
 
+/* Is the connection under way?  Context: lock_sock held. */
+static inline bool kr_is_connecting(const struct kr_sock *ks)
+{
+	return ks->mode == KR_MODE_ASKING ||
+	       (ks->mode == KR_MODE_RDMA &&
+		READ_ONCE(ks->inet.sk.sk_state) == TCP_SYN_SENT);
+}
+
 /* What ss(8) and SO_ACCEPTCONN see; also set in softirq, read without a lock. */
 static inline void kr_set_state(struct sock *sk, int state)
 {
@@ -131,6 +139,7 @@ void kr_sock_uncork(struct kr_sock *ks);
 
 /* connect.c */
 int kr_connect(struct socket *sock, struct sockaddr *addr, int len, int flags);
+int kr_disconnect(struct kr_sock *ks, struct socket *sock);
 void kr_connect_abandon(struct kr_sock *ks);
 void kr_connect_work_fn(struct work_struct *work);
 void kr_connect_on_answer(struct kr_peer_waiter *w);
