@@ -366,8 +366,10 @@ static void adopt(struct sock *sk, struct kr_ep *ep)
 	v->rx.buf.owner = sk->sk_memcg;
 	kr_vqp_set_opts(v, &opts, ktime_get_ns());
 	kr_set_state(sk, TCP_ESTABLISHED);
-	if (kr_rx_is_fin(&v->rx))
+	if (kr_rx_is_fin(&v->rx)) {
 		sk->sk_shutdown |= RCV_SHUTDOWN;
+		kr_set_state(sk, TCP_CLOSE_WAIT);
+	}
 	if (!v->is_attached)
 		kr_sock_event(sk, ep, KR_EV_END);
 	kr_host_unlock(ep->host);
@@ -384,7 +386,7 @@ static int accept_rdma(struct kr_sock *ks, struct socket *new, struct kr_ep *ep)
 			    IPPROTO_KRCORE, &tmp, 0);
 	if (err)
 		return err;
-	lock_sock(tmp->sk);
+	lock_sock_nested(tmp->sk, SINGLE_DEPTH_NESTING);
 	inherit(tmp->sk, sk);
 	sock_graft(tmp->sk, new);
 	adopt(tmp->sk, ep);

@@ -276,7 +276,8 @@ static int kr_getname(struct socket *sock, struct sockaddr *addr, int peer)
 		return ks->inner->ops->getname(ks->inner, addr, peer);
 	lock_sock(sk);
 	is_client = !ks->ep || !ks->ep->vqp.is_server;
-	if (ks->mode == KR_MODE_RDMA && (!peer || (sk->sk_state != TCP_SYN_SENT &&
+	/* accept() names a peer (2) that has gone already, too. */
+	if (ks->mode == KR_MODE_RDMA && (peer != 1 || (sk->sk_state != TCP_SYN_SENT &&
 						    sk->sk_state != TCP_CLOSE)))
 		ret = put_name(sk, &ks->tuple, is_client == !peer, addr);
 	else if (ks->mode == KR_MODE_ASKING && !peer)
