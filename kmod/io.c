@@ -69,10 +69,12 @@ static u32 wait_room(struct kr_sock *ks, long *timeo)
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	u32 room = send_room(ks);
 
-	if (room || !*timeo) {
-		if (!room)
-			set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	if (room)
 		return room;
+	if (!*timeo) {
+		set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+		/* What became free before the bit was set wakes nobody. */
+		return send_room(ks);
 	}
 	add_wait_queue(sk_sleep(sk), &wait);
 	for (;;) {

@@ -157,9 +157,12 @@ static void linger(struct kr_sock *ks)
 	long timeo = sk->sk_lingertime;
 
 	add_wait_queue(sk_sleep(sk), &wait);
-	while (timeo && !signal_pending(current) && READ_ONCE(v->is_attached) &&
-	       !READ_ONCE(v->tx.is_fin_accepted)) {
+	while (timeo && !signal_pending(current)) {
 		set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+		/* Pairs with the barrier in wake_writers(). */
+		smp_mb__after_atomic();
+		if (!READ_ONCE(v->is_attached) || READ_ONCE(v->tx.is_fin_accepted))
+			break;
 		release_sock(sk);
 		timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, timeo);
 		lock_sock(sk);
