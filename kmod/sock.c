@@ -328,7 +328,8 @@ static __poll_t poll_rdma_rcu(struct sock *sk)
 		return mask;
 	/* Racy reads: an event that changes them wakes the poller again. */
 	nr = READ_ONCE(ep->vqp.rx.accepted) - READ_ONCE(ep->vqp.rx.read);
-	if (nr >= sock_rcvlowat(sk, 0, INT_MAX) && nr)
+	/* More than half a window is not waited for: it might never come. */
+	if (nr && nr >= min_t(u32, sock_rcvlowat(sk, 0, INT_MAX), ep->vqp.rx.limit / 2))
 		mask |= EPOLLIN | EPOLLRDNORM;
 	return mask | poll_out(sk, ep);
 }
