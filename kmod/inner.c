@@ -128,6 +128,20 @@ static void copy_buffers(const struct sock *sk, struct sock *isk)
 	isk->sk_userlocks |= sk->sk_userlocks & (SOCK_SNDBUF_LOCK | SOCK_RCVBUF_LOCK);
 }
 
+/* SO_KEEPALIVE, which the user may set at any time and TCP acts upon. */
+void kr_inner_keepalive(struct kr_sock *ks, bool is_on)
+{
+	struct sock *isk;
+
+	if (!ks->inner)
+		return;
+	isk = ks->inner->sk;
+	lock_sock(isk);
+	tcp_set_keepalive(isk, is_on);
+	sock_valbool_flag(isk, SOCK_KEEPOPEN, is_on);
+	release_sock(isk);
+}
+
 /* All SOL_SOCKET settings, to the inner socket.  Context: lock_sock held. */
 void kr_inner_push(struct kr_sock *ks)
 {

@@ -499,6 +499,7 @@ static void set_keepalive(struct sock *sk, int val)
 	/* The flag itself is set by the caller, after this. */
 	kr_sk(sk)->opts.is_keepalive = val;
 	kr_sock_push_opts(kr_sk(sk));
+	kr_inner_keepalive(kr_sk(sk), val);
 }
 
 static int no_hash(struct sock *sk)

@@ -158,6 +158,7 @@ void kr_listen_released(struct kr_ep *ep);
 int kr_inner_get(struct kr_sock *ks);	/* makes it unless there */
 void kr_inner_put(struct kr_sock *ks);
 void kr_inner_push(struct kr_sock *ks);
+void kr_inner_keepalive(struct kr_sock *ks, bool is_on);
 void kr_inner_plain(struct kr_sock *ks);
 void kr_inner_use(struct kr_sock *ks, enum kr_reason reason);
 void kr_inner_sync(struct kr_sock *ks);
