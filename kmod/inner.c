@@ -115,16 +115,35 @@ static void copy_timeouts(const struct sock *sk, struct sock *isk)
 	isk->sk_sndtimeo = READ_ONCE(sk->sk_sndtimeo);
 	WRITE_ONCE(isk->sk_rcvlowat, READ_ONCE(sk->sk_rcvlowat));
 	WRITE_ONCE(isk->sk_lingertime, READ_ONCE(sk->sk_lingertime));
+	WRITE_ONCE(isk->sk_priority, READ_ONCE(sk->sk_priority));
+	WRITE_ONCE(isk->sk_mark, READ_ONCE(sk->sk_mark));
+	WRITE_ONCE(isk->sk_max_pacing_rate, READ_ONCE(sk->sk_max_pacing_rate));
+}
+
+static bool is_flag_changed(const struct sock *sk, const struct sock *isk,
+			    enum sock_flags flag)
+{
+	return sock_flag(sk, flag) != sock_flag(isk, flag);
+}
+
+/* TCP changes flags beside these: lock_sock of the inner socket is held. */
+static void copy_flags(const struct sock *sk, struct sock *isk)
+{
 	sock_valbool_flag(isk, SOCK_LINGER, sock_flag(sk, SOCK_LINGER));
 	sock_valbool_flag(isk, SOCK_URGINLINE, sock_flag(sk, SOCK_URGINLINE));
 }
 
-static void copy_buffers(const struct sock *sk, struct sock *isk)
+static void copy_sizes(const struct sock *sk, struct sock *isk)
 {
 	if (sk->sk_userlocks & SOCK_SNDBUF_LOCK)
 		WRITE_ONCE(isk->sk_sndbuf, READ_ONCE(sk->sk_sndbuf));
 	if (sk->sk_userlocks & SOCK_RCVBUF_LOCK)
 		WRITE_ONCE(isk->sk_rcvbuf, READ_ONCE(sk->sk_rcvbuf));
+}
+
+static void copy_buffers(const struct sock *sk, struct sock *isk)
+{
+	copy_sizes(sk, isk);
 	isk->sk_userlocks |= sk->sk_userlocks & (SOCK_SNDBUF_LOCK | SOCK_RCVBUF_LOCK);
 }
 
@@ -154,14 +173,12 @@ void kr_inner_push(struct kr_sock *ks)
 	isk = ks->inner->sk;
 	lock_sock(isk);
 	copy_timeouts(sk, isk);
+	copy_flags(sk, isk);
 	copy_buffers(sk, isk);
 	isk->sk_reuse = sk->sk_reuse;
 	isk->sk_reuseport = sk->sk_reuseport;
 	isk->sk_bound_dev_if = sk->sk_bound_dev_if;
-	WRITE_ONCE(isk->sk_priority, READ_ONCE(sk->sk_priority));
-	WRITE_ONCE(isk->sk_mark, READ_ONCE(sk->sk_mark));
 	isk->sk_incoming_cpu = sk->sk_incoming_cpu;
-	WRITE_ONCE(isk->sk_max_pacing_rate, READ_ONCE(sk->sk_max_pacing_rate));
 	sock_valbool_flag(isk, SOCK_LOCALROUTE, sock_flag(sk, SOCK_LOCALROUTE));
 	if (keep != sock_flag(isk, SOCK_KEEPOPEN)) {
 		tcp_set_keepalive(isk, keep);
@@ -177,7 +194,16 @@ void kr_inner_sync(struct kr_sock *ks)
 	struct sock *isk = ks->inner->sk;
 
 	copy_timeouts(sk, isk);
-	copy_buffers(sk, isk);
+	if (is_flag_changed(sk, isk, SOCK_LINGER) ||
+	    is_flag_changed(sk, isk, SOCK_URGINLINE) ||
+	    (sk->sk_userlocks & ~isk->sk_userlocks & (SOCK_SNDBUF_LOCK | SOCK_RCVBUF_LOCK))) {
+		lock_sock(isk);
+		copy_flags(sk, isk);
+		copy_buffers(sk, isk);
+		release_sock(isk);
+	} else {
+		copy_sizes(sk, isk);
+	}
 	/* The user has seen the error with SO_ERROR. */
 	if (READ_ONCE(ks->is_err_mirrored) && !READ_ONCE(sk->sk_err)) {
 		WRITE_ONCE(ks->is_err_mirrored, false);
