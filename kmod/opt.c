@@ -204,7 +204,7 @@ static void fill_tcp_info(struct kr_sock *ks, struct tcp_info *info)
 	info->tcpi_pmtu = a->mtu;
 	info->tcpi_rtt = div_u64(a->ch.srtt_ns, NSEC_PER_USEC);
 	info->tcpi_rttvar = div_u64(a->ch.rttvar_ns, NSEC_PER_USEC);
-	info->tcpi_min_rtt = div_u64(a->ch.cc.base_rtt_ns, NSEC_PER_USEC);
+	info->tcpi_min_rtt = div_u64(a->ch.min_rtt_ns, NSEC_PER_USEC);
 	info->tcpi_snd_cwnd = kr_cc_window(&a->ch.cc);
 	info->tcpi_unacked = ep->vqp.tx.inflight;
 	info->tcpi_probes = ep->vqp.probe_count;

@@ -188,6 +188,8 @@ static void update_rtt(struct kr_channel *ch, u64 rtt)
 {
 	u64 diff;
 
+	if (!ch->min_rtt_ns || rtt < ch->min_rtt_ns)
+		ch->min_rtt_ns = rtt;
 	if (!ch->srtt_ns) {
 		ch->srtt_ns = rtt;
 		ch->rttvar_ns = rtt / 2;
@@ -297,8 +299,7 @@ bool kr_channel_on_ack(struct kr_channel *ch, const struct kr_hdr *h, u64 now,
 		if (newest + 1 == h->ack) {
 			rtt = way_ns(now - sent_ns, (u64)h->ack_delay << 13);
 			update_rtt(ch, rtt);
-			kr_cc_on_ack(&ch->cc, nr, newest, ch->next_pn, rtt,
-				     is_full, now);
+			kr_cc_on_ack(&ch->cc, nr, is_full);
 		}
 	}
 	detect_loss(ch, now, fn, ctx);
