@@ -115,7 +115,9 @@ static void copy_timeouts(const struct sock *sk, struct sock *isk)
 	isk->sk_sndtimeo = READ_ONCE(sk->sk_sndtimeo);
 	WRITE_ONCE(isk->sk_rcvlowat, READ_ONCE(sk->sk_rcvlowat));
 	WRITE_ONCE(isk->sk_lingertime, READ_ONCE(sk->sk_lingertime));
-	WRITE_ONCE(isk->sk_priority, READ_ONCE(sk->sk_priority));
+	/* IP_TOS has set the inner one's, unless the user did. */
+	if (READ_ONCE(sk->sk_priority))
+		WRITE_ONCE(isk->sk_priority, READ_ONCE(sk->sk_priority));
 	WRITE_ONCE(isk->sk_mark, READ_ONCE(sk->sk_mark));
 	WRITE_ONCE(isk->sk_max_pacing_rate, READ_ONCE(sk->sk_max_pacing_rate));
 }
