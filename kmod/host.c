@@ -819,13 +819,11 @@ static void for_each_host(void (*fn)(struct kr_host *host, void *arg), void *arg
 
 static void look_for_path(struct kr_host *host, void *arg)
 {
-	bool is_waiting;
-
 	spin_lock_bh(&host->lock);
-	is_waiting = is_waiting_locked(host);
-	spin_unlock_bh(&host->lock);
-	if (is_waiting)
+	/* Under the lock: a host that has ended must not get its work back. */
+	if (is_waiting_locked(host))
 		mod_delayed_work(host_wq, &host->work, 0);
+	spin_unlock_bh(&host->lock);
 }
 
 void kr_host_dev_changed(void)
@@ -839,7 +837,8 @@ static void leave_dev(struct kr_host *host, void *arg)
 	if (host->dev == arg) {
 		kr_assoc_path_lost(&host->assoc, ktime_get_ns());
 		drop_path_locked(host);
-		mod_delayed_work(host_wq, &host->work, CHECK_AGAIN / 10);
+		if (!host->assoc.is_ended)
+			mod_delayed_work(host_wq, &host->work, CHECK_AGAIN / 10);
 	}
 	spin_unlock_bh(&host->lock);
 }
