@@ -849,6 +849,8 @@ void kr_host_dev_gone(struct kr_dev *dev)
 	/* One that was just about to take the device does so in a worker. */
 	flush_workqueue(host_wq);
 	for_each_host(leave_dev, dev);
+	/* Who waited for a slot of this device waits no more, nor is held for it. */
+	kr_host_tx_ready(dev);
 }
 
 /* For krcorectl. */
