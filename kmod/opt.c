@@ -35,7 +35,7 @@ void kr_sock_opts(const struct kr_sock *ks, struct kr_vqp_opts *opts)
 						     RETRIES2_NS;
 	opts->orphan_ns = (u64)READ_ONCE(net->ipv4.sysctl_tcp_fin_timeout) / HZ * KR_SEC;
 	if (o->linger2_s > 0)
-		opts->orphan_ns = o->linger2_s * KR_SEC;
+		opts->orphan_ns = min(o->linger2_s, TCP_FIN_TIMEOUT_MAX / HZ) * KR_SEC;
 	if (!o->is_keepalive)
 		return;
 	opts->keep_idle_ns = KR_SEC * keep_s(o->keep_idle_s,
