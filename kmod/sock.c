@@ -59,8 +59,12 @@ static int sock_init(struct sock *sk)
 	INIT_LIST_HEAD(&ks->accept_q);
 	spin_lock_init(&ks->accept_lock);
 	ks->born_ns = ktime_get_ns();
-	return xa_alloc_cyclic(&socks, &ks->serial, ks, xa_limit_31b, &next_serial,
-			       GFP_KERNEL) < 0 ? -ENOMEM : 0;
+	if (xa_alloc_cyclic(&socks, &ks->serial, ks, xa_limit_31b, &next_serial,
+			    GFP_KERNEL) >= 0)
+		return 0;
+	/* May be set all the same, and then be another's by the time of destroy. */
+	ks->serial = 0;
+	return -ENOMEM;
 }
 
 static void sock_destroy(struct sock *sk)
