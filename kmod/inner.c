@@ -93,7 +93,7 @@ void kr_inner_put(struct kr_sock *ks)
 	if (!inner)
 		return;
 	kr_inner_push(ks);
-	ks->inner = NULL;
+	WRITE_ONCE(ks->inner, NULL);	/* read by find_listener() */
 	ungraft(inner->sk, inner);
 	sock_release(inner);
 }

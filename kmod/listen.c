@@ -193,14 +193,17 @@ static struct sock *find_tcp_listener(struct net *net, const struct kr_tuple *t)
 static struct kr_sock *find_listener(struct net *net, const struct kr_tuple *t)
 {
 	struct sock *isk = find_tcp_listener(net, t);
+	struct socket *inner;
 	struct kr_sock *ks;
 
 	if (!isk)
 		return NULL;
-	hash_for_each_possible_rcu(listeners, ks, listen_node, (unsigned long)isk)
-		if (ks->inner && ks->inner->sk == isk &&
+	hash_for_each_possible_rcu(listeners, ks, listen_node, (unsigned long)isk) {
+		inner = READ_ONCE(ks->inner);	/* races kr_inner_put() */
+		if (inner && READ_ONCE(inner->sk) == isk &&
 		    refcount_inc_not_zero(&ks->inet.sk.sk_refcnt))
 			return ks;
+	}
 	return NULL;
 }
 
