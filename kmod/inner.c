@@ -234,6 +234,10 @@ void kr_inner_use(struct kr_sock *ks, enum kr_reason reason)
 	ks->reason = reason;
 	atomic64_inc(&kr_fallbacks[reason]);
 	kr_stat_inc(KR_STAT_conns_tcp);
+	/* It may have listened, or tried to: kr_inner_plain(). */
+	write_lock_bh(&ks->inner->sk->sk_callback_lock);
+	ks->inner->sk->sk_error_report = on_error_report;
+	write_unlock_bh(&ks->inner->sk->sk_callback_lock);
 	/* The outer state stays: poll may still be looking at it. */
 	kr_inner_push(ks);
 	kr_set_mode(ks, KR_MODE_TCP);
