@@ -9,13 +9,18 @@
 # Settings in the environment: RUNS, SECONDS_EACH, CONNECTS.
 
 RSOCKET=/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so.1
-CONNECT=/build/bench/bin/connect
+CONNECT=/build/bench-bin/connect
 H1=10.77.0.1
 
 # Ports of h1: one for each program and carrier.
 declare -A PORT=([iperf3.tcp]=5201 [iperf3.krcore]=5202 [sockperf.tcp]=11111
 	[sockperf.krcore]=11112 [connect.tcp]=7001 [connect.krcore]=7002
 	[connect.rsocket]=7003 [ud]=18515 [rc]=18516)
+
+# What the progress lines call the questions.
+declare -A TITLE=([connect]="connect and first echo" [pingpong]="64 B ping-pong"
+	[up]="one stream, h2 to h1" [down]="one stream, h1 to h2"
+	[four]="four streams, h2 to h1")
 
 # on CARRIER COMMAND...
 on()
@@ -157,18 +162,17 @@ measure()
 	local kind=$1 n question carrier order
 	mkdir -p "$OUT/raw"
 	for port in iperf3 sockperf connect; do
-		lab-wait-port "${PORT[$port.tcp]}" h1 60
-		lab-wait-port "${PORT[$port.krcore]}" h1 60
+		lab-wait-port "${PORT[$port.tcp]}" h1 60 || return
+		lab-wait-port "${PORT[$port.krcore]}" h1 60 || return
 	done
 	for ((n = 1; n <= RUNS; n++)); do
 		for question in connect pingpong up down four; do
 			mapfile -t order < <(carriers "$kind" "$question" | tr ' ' '\n' |
 				if ((n % 2)); then cat; else tac; fi)
 			for carrier in "${order[@]}"; do
-				echo "run $n of $RUNS: $question over $carrier"
+				echo "run $n of $RUNS: ${TITLE[$question]}: $carrier"
 				ask "$question" "$carrier" "$n"
 			done
 		done
 	done
-	krcorectl dev
 }

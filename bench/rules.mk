@@ -1,7 +1,7 @@
 # bench: build rules.  bench/*.c: one program for each question.
-BENCH_BINS := $(patsubst bench/%.c,$(BUILD)/bench/bin/%,$(wildcard bench/*.c))
+BENCH_BINS := $(patsubst bench/%.c,$(BUILD)/bench-bin/%,$(wildcard bench/*.c))
 
-$(BENCH_BINS): $(BUILD)/bench/bin/%: bench/%.c
+$(BENCH_BINS): $(BUILD)/bench-bin/%: bench/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(UCFLAGS) -MMD -MP -o $@ $<
 
