@@ -23,7 +23,7 @@
 #include "dev.h"
 
 enum {
-	KR_TX_SLOTS = 256,
+	KR_TX_SLOTS = 384,
 	KR_TX_RESERVE = 32,		/* of them, for control */
 	KR_TX_READY = 64,		/* free ones, before calling for more */
 	KR_TX_RING = 512,		/* power of 2, > slots and the sweep */
@@ -32,10 +32,10 @@ enum {
 	KR_RX_LEN = KR_GRH_LEN + KR_PKT_MAX,
 	KR_RX_STRIDE = 4160,		/* KR_RX_LEN in whole cache lines */
 	KR_RX_PER_CHUNK = 15,		/* chunks of 16 pages */
-	KR_RX_CHUNKS = 34,
+	KR_RX_CHUNKS = 68,
 	KR_RX_BUFS = KR_RX_PER_CHUNK * KR_RX_CHUNKS,
 	KR_POLL_BATCH = 16,
-	KR_POLL_BUDGET = 64,
+	KR_POLL_BUDGET = 32,
 };
 
 /* In wr_id: a send, and its number; otherwise the index of a receive buffer. */

@@ -227,7 +227,7 @@ void kr_assoc_path_lost(struct kr_assoc *a, u64 now)
 {
 	struct kr_channel *ch = &a->ch;
 	u64 next_pn = ch->next_pn, rx_next = ch->rx_next;
-	u64 map[2] = { ch->rx_map[0], ch->rx_map[1] };
+	u64 map[KR_SACK_WORDS];
 
 	a->now = now;
 	set_path(a, KR_PATH_NONE);
@@ -236,13 +236,13 @@ void kr_assoc_path_lost(struct kr_assoc *a, u64 now)
 	/* A packet that was still under way must not bring it back. */
 	a->remote.qpn = 0;
 	/* Numbers go on: what is still under way stays recognisable. */
+	memcpy(map, ch->rx_map, sizeof(map));
 	kr_channel_clean(ch, kr_assoc_sent, a);
 	kr_channel_init(ch);
 	ch->next_pn = next_pn;
 	ch->low_pn = next_pn;
 	ch->rx_next = rx_next;
-	ch->rx_map[0] = map[0];
-	ch->rx_map[1] = map[1];
+	memcpy(ch->rx_map, map, sizeof(map));
 }
 
 void kr_assoc_ping(struct kr_assoc *a)

@@ -115,23 +115,20 @@ bool kr_channel_is_known(const struct kr_channel *ch, u64 pn)
 /* The largest number grew by @by: the map moves with it. */
 static void shift_map(struct kr_channel *ch, u64 by)
 {
-	u64 low = ch->rx_map[0], high = ch->rx_map[1];
+	u32 words = by / 64, bits = by % 64;
+	u64 *map = ch->rx_map;
+	int i;
 
-	if (by > KR_SACK_BITS) {
-		low = 0;
-		high = 0;
-	} else if (by > 64) {
-		high = by == 128 ? 0 : low << (by - 64);
-		low = 0;
-	} else if (by == 64) {
-		high = low;
-		low = 0;
-	} else if (by) {
-		high = high << by | low >> (64 - by);
-		low <<= by;
+	if (by >= KR_SACK_BITS) {
+		memset(map, 0, sizeof(ch->rx_map));
+		return;
 	}
-	ch->rx_map[0] = low;
-	ch->rx_map[1] = high;
+	for (i = KR_SACK_WORDS - 1; i >= 0; i--) {
+		u64 low = i >= (int)words ? map[i - words] : 0;
+		u64 carry = i > (int)words ? map[i - words - 1] : 0;
+
+		map[i] = bits ? low << bits | carry >> (64 - bits) : low;
+	}
 }
 
 static void mark(struct kr_channel *ch, u64 back)
@@ -172,8 +169,7 @@ void kr_channel_put_ack(struct kr_channel *ch, struct kr_hdr *h, u64 now)
 	u64 delay = (now - ch->rx_largest_ns) >> 13;
 
 	h->ack = ch->rx_next;
-	h->sack[0] = ch->rx_map[0];
-	h->sack[1] = ch->rx_map[1];
+	memcpy(h->sack, ch->rx_map, sizeof(h->sack));
 	h->ack_delay = ch->rx_next ? (u16)min_t(u64, delay, 0xffff) : 0;
 	ch->ack_ns = 0;
 	ch->rx_unacked = 0;

@@ -52,7 +52,7 @@ struct kr_channel {
 
 	/* receiving */
 	u64 rx_next;			/* largest number received + 1 */
-	u64 rx_map[2];			/* as kr_hdr.sack */
+	u64 rx_map[KR_SACK_WORDS];			/* as kr_hdr.sack */
 	u64 rx_largest_ns;		/* when the largest came */
 	u64 ack_ns;			/* acknowledgement due, 0: none */
 	u32 rx_unacked;			/* numbered packets since the last one */

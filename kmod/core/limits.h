@@ -12,11 +12,12 @@ enum kr_limits {
 	KR_PKT_MAX = 4096,		/* bytes, the largest RDMA path MTU */
 	KR_PKT_MIN = 1024,		/* smallest path MTU we run over */
 	KR_PKT_MSGS_MAX = 8,		/* tracked messages in one packet */
-	KR_SENT_RING = 256,		/* packet numbers in doubt, power of 2 */
-	KR_SACK_BITS = 128,		/* packets an acknowledgement covers */
+	KR_SENT_RING = 512,		/* packet numbers in doubt, power of 2 */
+	KR_SACK_WORDS = 4,
+	KR_SACK_BITS = 64 * KR_SACK_WORDS,	/* packets an acknowledgement covers */
 	KR_CWND_INIT = 16,		/* packets */
 	KR_CWND_MIN = 4,
-	KR_CWND_MAX = 120,		/* below KR_SACK_BITS */
+	KR_CWND_MAX = 240,		/* below KR_SACK_BITS */
 	KR_ACK_EVERY = 8,		/* numbered packets per acknowledgement */
 	KR_REORDER_MIN = 3,		/* packets, grows when proven wrong */
 	KR_REORDER_MAX = 64,

@@ -34,6 +34,8 @@ const char *kr_msg_name(enum kr_msg_type type)
 
 void kr_wire_put_hdr(u8 *p, const struct kr_hdr *h)
 {
+	int i;
+
 	p[0] = KR_WIRE_VERSION;
 	p[1] = h->flags;
 	p[2] = h->lane;
@@ -44,12 +46,14 @@ void kr_wire_put_hdr(u8 *p, const struct kr_hdr *h)
 	put_unaligned_be64(h->mac, p + 16);
 	put_unaligned_be64(h->pn, p + 24);
 	put_unaligned_be64(h->ack, p + 32);
-	put_unaligned_be64(h->sack[0], p + 40);
-	put_unaligned_be64(h->sack[1], p + 48);
+	for (i = 0; i < KR_SACK_WORDS; i++)
+		put_unaligned_be64(h->sack[i], p + 40 + 8 * i);
 }
 
 bool kr_wire_get_hdr(const u8 *p, size_t len, struct kr_hdr *h)
 {
+	int i;
+
 	if (len < KR_HDR_LEN || p[0] != KR_WIRE_VERSION || p[1] & ~KR_PF_ALL)
 		return false;
 	h->flags = p[1];
@@ -61,8 +65,8 @@ bool kr_wire_get_hdr(const u8 *p, size_t len, struct kr_hdr *h)
 	h->mac = get_unaligned_be64(p + 16);
 	h->pn = get_unaligned_be64(p + 24);
 	h->ack = get_unaligned_be64(p + 32);
-	h->sack[0] = get_unaligned_be64(p + 40);
-	h->sack[1] = get_unaligned_be64(p + 48);
+	for (i = 0; i < KR_SACK_WORDS; i++)
+		h->sack[i] = get_unaligned_be64(p + 40 + 8 * i);
 	/* A cluster key is not part of version 1's features yet. */
 	return !h->lane && !h->key_id && !h->mac &&
 	       h->body_len <= len - KR_HDR_LEN;

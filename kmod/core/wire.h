@@ -14,7 +14,7 @@
 
 enum {
 	KR_WIRE_VERSION = 1,
-	KR_HDR_LEN = 56,
+	KR_HDR_LEN = 40 + 8 * KR_SACK_WORDS,
 	KR_MSG_HDR_LEN = 24,
 	KR_DATA_LEN = 24,		/* DATA body before the payload */
 	KR_WINDOW_LEN = 16,
@@ -44,7 +44,7 @@ struct kr_hdr {
 	u64 mac;			/* 0 without a cluster key */
 	u64 pn;				/* packet number, 0: not numbered */
 	u64 ack;			/* largest number received + 1, 0: none */
-	u64 sack[2];			/* bit i of word w: ack - 2 - 64w - i */
+	u64 sack[KR_SACK_WORDS];			/* bit i of word w: ack - 2 - 64w - i */
 };
 
 enum kr_msg_type {

@@ -60,8 +60,9 @@ void sim_trace(const struct sim *s, const char *what, u32 from, u32 to,
 		printf("malformed\n");
 		return;
 	}
-	printf(" pn=%lu ack=%lu sack=%lx:%lx%s |", (unsigned long)h.pn,
-	       (unsigned long)h.ack, (unsigned long)h.sack[1],
+	printf(" pn=%lu ack=%lu sack=%lx:%lx:%lx:%lx%s |", (unsigned long)h.pn,
+	       (unsigned long)h.ack, (unsigned long)h.sack[3],
+	       (unsigned long)h.sack[2], (unsigned long)h.sack[1],
 	       (unsigned long)h.sack[0], h.flags & KR_PF_ACK_NOW ? " ACK_NOW" : "");
 	p += KR_HDR_LEN;
 	end = p + h.body_len;

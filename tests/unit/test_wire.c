@@ -18,7 +18,7 @@ Test(wire, msg_name__known_and_unknown)
 Test(wire, hdr__round_trip)
 {
 	struct kr_hdr in = { .flags = KR_PF_ACK_NOW, .body_len = 8, .ack_delay = 3,
-			     .tag = 1ull << 63, .pn = 5, .ack = 6, .sack = { 7, 8 } };
+			     .tag = 1ull << 63, .pn = 5, .ack = 6, .sack = { 7, 8, 9, 10 } };
 	u8 p[KR_HDR_LEN + 8] = { 0 };
 	struct kr_hdr out;
 
@@ -29,6 +29,7 @@ Test(wire, hdr__round_trip)
 	cr_expect_eq(out.pn, 5);
 	cr_expect_eq(out.ack, 6);
 	cr_expect_eq(out.sack[1], 8);
+	cr_expect_eq(out.sack[3], 10);
 	cr_expect_eq(out.ack_delay, 3);
 }
 
