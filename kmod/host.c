@@ -155,6 +155,14 @@ static bool output_locked(struct kr_host *host, u64 now)
 	return true;
 }
 
+/* Jiffies from now until @when, rounded up. */
+static unsigned long jiffies_until(u64 when, u64 now)
+{
+	u64 wait = when > now ? nsecs_to_jiffies64(when - now) + 1 : 1;
+
+	return min_t(u64, wait, MAX_JIFFY_OFFSET / 2);
+}
+
 static void rearm_locked(struct kr_host *host, u64 now, bool has_memory)
 {
 	u64 when = kr_assoc_deadline(&host->assoc);
@@ -165,7 +173,7 @@ static void rearm_locked(struct kr_host *host, u64 now, bool has_memory)
 	if (when >= host->timer_ns)
 		return;
 	host->timer_ns = when;
-	hrtimer_start(&host->timer, ns_to_ktime(when), HRTIMER_MODE_ABS_SOFT);
+	mod_timer(&host->timer, jiffies + jiffies_until(when, now));
 }
 
 static void run_locked(struct kr_host *host)
@@ -186,9 +194,9 @@ void kr_host_unlock(struct kr_host *host)
 	spin_unlock_bh(&host->lock);
 }
 
-static enum hrtimer_restart on_timer(struct hrtimer *timer)
+static void on_timer(struct timer_list *timer)
 {
-	struct kr_host *host = container_of(timer, struct kr_host, timer);
+	struct kr_host *host = from_timer(host, timer, timer);
 
 	rcu_read_lock();
 	spin_lock_bh(&host->lock);
@@ -196,7 +204,6 @@ static enum hrtimer_restart on_timer(struct hrtimer *timer)
 	kr_assoc_timeout(&host->assoc, ktime_get_ns());
 	kr_host_unlock(host);
 	rcu_read_unlock();
-	return HRTIMER_NORESTART;
 }
 
 void kr_host_tx_ready(struct kr_dev *dev)
@@ -248,8 +255,7 @@ static struct kr_host *host_create(const u8 instance[16])
 	INIT_LIST_HEAD(&host->flush);
 	INIT_LIST_HEAD(&host->starved);
 	host->timer_ns = NEVER;
-	hrtimer_init(&host->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-	host->timer.function = on_timer;
+	timer_setup(&host->timer, on_timer, 0);
 	INIT_DELAYED_WORK(&host->work, host_work_fn);
 	INIT_WORK(&host->end_work, end_work_fn);
 	kr_assoc_init(&host->assoc, &host_ops, host, id, kr_instance, instance,
@@ -347,7 +353,7 @@ static void end_work_fn(struct work_struct *work)
 		rcu_read_unlock();
 		cond_resched();
 	} while (is_more);
-	hrtimer_cancel(&host->timer);
+	del_timer_sync(&host->timer);
 	spin_lock_bh(&host->lock);
 	drop_path_locked(host);
 	spin_unlock_bh(&host->lock);

@@ -6,10 +6,10 @@
 #ifndef KRCORE_HOST_H
 #define KRCORE_HOST_H
 
-#include <linux/hrtimer.h>
 #include <linux/rcupdate.h>
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
+#include <linux/timer.h>
 #include <linux/workqueue.h>
 #include "core/assoc.h"
 #include "dev.h"
@@ -30,7 +30,7 @@ struct kr_host {
 
 	struct list_head starved;	/* starved_lock: waits for send slots */
 	struct list_head flush;		/* of the CPU that received for it */
-	struct hrtimer timer;		/* softirq mode */
+	struct timer_list timer;
 	struct delayed_work work;	/* path events; asks about a silent peer */
 	struct work_struct end_work;
 

@@ -7,10 +7,10 @@
  * returns it and all older ones, and only then are their places in the queue free
  * again: hence one count for slots and places.
  *
- * A WR is signalled when no signalled one is in flight, and every 16th.  So the
- * queue can never be full of WRs that will not be heard of.  At most the 15 newest
- * are left when sending stops; a timer then posts an empty datagram, signalled, to
- * where the last one went.  Receivers ignore empty datagrams.
+ * Every 16th WR is signalled, so the queue can never be full of WRs that will not
+ * be heard of.  At most the 15 newest are left when sending stops; a timer then
+ * posts an empty datagram, signalled, to where the last one went.  Receivers ignore
+ * empty datagrams.
  */
 #include <linux/gfp.h>
 #include <linux/slab.h>
@@ -105,6 +105,8 @@ static void on_sweep(struct timer_list *t)
 	spin_lock(&dev->tx_lock);
 	if (dev->is_up)
 		sweep_locked(dev);
+	if (dev->is_up && dev->sq_tail != dev->sq_head)
+		mod_timer(&dev->sweep, jiffies + msecs_to_jiffies(SWEEP_MS));
 	spin_unlock(&dev->tx_lock);
 }
 
@@ -166,9 +168,7 @@ void kr_dev_post(struct kr_dev *dev, struct kr_slot_tx *slot, u32 len,
 	tx->wr.remote_qkey = qkey;
 
 	spin_lock(&dev->tx_lock);
-	is_signalled = !has_signalled_locked(dev) ||
-		       dev->sq_head - dev->sq_signalled >=
-		       KR_TX_SIGNAL_EVERY - 1;
+	is_signalled = dev->sq_head - dev->sq_signalled >= KR_TX_SIGNAL_EVERY - 1;
 	if (!dev->is_up || WARN_ON_ONCE(!len || len > KR_PKT_MAX)) {
 		slot_free_locked(dev, tx);
 	} else if (post_locked(dev, tx, ah, is_signalled)) {
@@ -177,6 +177,8 @@ void kr_dev_post(struct kr_dev *dev, struct kr_slot_tx *slot, u32 len,
 	} else {
 		dev->tx_packets++;
 		dev->tx_bytes += len;
+		if (!timer_pending(&dev->sweep))
+			mod_timer(&dev->sweep, jiffies + msecs_to_jiffies(SWEEP_MS));
 	}
 	spin_unlock(&dev->tx_lock);
 	if (is_broken)
@@ -194,9 +196,6 @@ void kr_sq_done(struct kr_dev *dev, u32 number)
 {
 	spin_lock(&dev->tx_lock);
 	retire_locked(dev, number);
-	if (dev->is_up && dev->sq_tail != dev->sq_head &&
-	    !has_signalled_locked(dev) && !timer_pending(&dev->sweep))
-		mod_timer(&dev->sweep, jiffies + msecs_to_jiffies(SWEEP_MS));
 	spin_unlock(&dev->tx_lock);
 }
 

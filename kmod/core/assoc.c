@@ -24,6 +24,7 @@ void kr_assoc_init(struct kr_assoc *a, const struct kr_ops *ops, void *owner,
 	INIT_LIST_HEAD(&a->control);
 	INIT_LIST_HEAD(&a->data);
 	INIT_LIST_HEAD(&a->news);
+	INIT_LIST_HEAD(&a->touched);
 	INIT_LIST_HEAD(&a->tombs);
 	INIT_LIST_HEAD(&a->tomb_control);
 	for (i = 0; i < KR_PENDING_BUCKETS; i++)
@@ -100,7 +101,9 @@ static void vqp_sent(struct kr_assoc *a, struct kr_vqp *v,
 		else
 			kr_tx_delivered(&v->tx);
 		kr_vqp_pump(v);
-		kr_vqp_tick(v, a->now);
+		/* What the packet says next may change what there is to wait for. */
+		if (list_empty(&v->touched))
+			list_add_tail(&v->touched, &a->touched);
 		break;
 	case KR_MSG_CONNECT:
 		if (is_lost && v->state == KR_VQP_CONNECTING)
@@ -116,6 +119,17 @@ static void vqp_sent(struct kr_assoc *a, struct kr_vqp *v,
 				       m->flags & KR_MF_AGAIN ? KR_SEND_AGAIN :
 								KR_SEND_WINDOW);
 		break;
+	}
+}
+
+void kr_assoc_tick_touched(struct kr_assoc *a)
+{
+	struct kr_vqp *v;
+
+	while (!list_empty(&a->touched)) {
+		v = list_first_entry(&a->touched, struct kr_vqp, touched);
+		list_del_init(&v->touched);
+		kr_vqp_tick(v, a->now);
 	}
 }
 
@@ -243,6 +257,7 @@ void kr_assoc_path_lost(struct kr_assoc *a, u64 now)
 	ch->low_pn = next_pn;
 	ch->rx_next = rx_next;
 	memcpy(ch->rx_map, map, sizeof(map));
+	kr_assoc_tick_touched(a);
 }
 
 void kr_assoc_ping(struct kr_assoc *a)
@@ -299,6 +314,7 @@ void kr_assoc_timeout(struct kr_assoc *a, u64 now)
 		return;
 	nr_pto = a->ch.nr_pto;
 	kr_channel_timeout(&a->ch, now, kr_assoc_sent, a);
+	kr_assoc_tick_touched(a);
 	/* A peer that does not know us any more says so to a PING. */
 	if (a->ch.nr_pto != nr_pto && (a->nr_vqps || a->nr_tombs))
 		a->is_ping_due = true;

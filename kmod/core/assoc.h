@@ -89,6 +89,7 @@ struct kr_assoc {
 	struct list_head control;
 	struct list_head data;
 	struct list_head news;
+	struct list_head touched;	/* by what the channel told, in this call */
 	struct list_head tombs;
 	struct list_head tomb_control;
 	struct list_head unconfirmed[KR_PENDING_BUCKETS];
@@ -152,6 +153,7 @@ struct kr_vqp *kr_assoc_find_unconfirmed(struct kr_assoc *a, u64 peer_id);
 struct list_head *kr_assoc_bucket(struct kr_assoc *a, u64 peer_id);
 void kr_assoc_reply(struct kr_assoc *a, u8 type, u64 dst, u64 src, u32 code);
 void kr_assoc_sent(void *ctx, const struct kr_sent_msg *m, bool is_lost);
+void kr_assoc_tick_touched(struct kr_assoc *a);
 void kr_tomb_send(struct kr_assoc *a, struct kr_tomb *t);
 void kr_tomb_settle(struct kr_assoc *a, struct kr_tomb *t);
 void kr_tomb_free(struct kr_assoc *a, struct kr_tomb *t);

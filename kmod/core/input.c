@@ -338,10 +338,9 @@ void kr_assoc_input(struct kr_assoc *a, const struct kr_hdr *h, const u8 *body,
 		return;
 	}
 	path_proven(a);
-	if (h->pn && kr_channel_is_known(&a->ch, h->pn)) {
+	if (h->pn && kr_channel_is_known(&a->ch, h->pn))
 		kr_channel_receive(&a->ch, h->pn, true, now);
-		return;
-	}
-	if (take_messages(a, body, body + h->body_len) && h->pn)
+	else if (take_messages(a, body, body + h->body_len) && h->pn)
 		kr_channel_receive(&a->ch, h->pn, h->flags & KR_PF_ACK_NOW, now);
+	kr_assoc_tick_touched(a);
 }

@@ -38,9 +38,10 @@ enum kr_limits {
 	KR_PTO_SILENT = 4,		/* unanswered timeouts: the path is silent */
 };
 
-#define KR_ACK_DELAY_NS (1 * KR_MSEC)
+/* The kernel's cheap timers are jiffies, up to 10 ms long. */
+#define KR_ACK_DELAY_NS (4 * KR_MSEC)
 #define KR_RTT_INIT_NS (10 * KR_MSEC)
-#define KR_GRANULARITY_NS (4 * KR_MSEC)
+#define KR_GRANULARITY_NS (8 * KR_MSEC)
 #define KR_PTO_MAX_NS (1 * KR_SEC)
 #define KR_PATH_RETRY_NS (10 * KR_MSEC)
 #define KR_PROBE_MIN_NS (5 * KR_MSEC)

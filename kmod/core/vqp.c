@@ -28,6 +28,7 @@ void kr_vqp_init(struct kr_vqp *v, u8 kind, u32 tx_limit, u32 rx_limit,
 	INIT_LIST_HEAD(&v->data);
 	INIT_LIST_HEAD(&v->news);
 	INIT_LIST_HEAD(&v->unconfirmed);
+	INIT_LIST_HEAD(&v->touched);
 	kr_tx_init(&v->tx, tx_limit, owner);
 	kr_rx_init(&v->rx, rx_limit, owner);
 }
@@ -96,6 +97,7 @@ static void detach(struct kr_vqp *v, struct kr_tomb *t)
 	list_del_init(&v->data);
 	list_del_init(&v->news);
 	list_del_init(&v->unconfirmed);
+	list_del_init(&v->touched);
 	a->nr_vqps--;
 	if (t) {
 		struct kr_slot *s = kr_table_find(&a->table, v->id);

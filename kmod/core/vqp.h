@@ -83,6 +83,7 @@ struct kr_vqp {
 	struct list_head data;		/* kr_assoc.data: may have DATA to send */
 	struct list_head news;		/* kr_assoc.news: accepted not told yet */
 	struct list_head unconfirmed;	/* kr_assoc.unconfirmed bucket */
+	struct list_head touched;	/* kr_assoc.touched: its timer is looked at */
 };
 
 /* What answers for a VQP that is finished. */
