@@ -40,6 +40,8 @@ static void graft(struct sock *isk, struct socket *sock)
 	isk->sk_uid = sock->sk->sk_uid;
 	tcp_error_report = isk->sk_error_report;
 	isk->sk_error_report = on_error_report;
+	/* O_ASYNC is noted at the outer socket; its list of waiters is the one used. */
+	sock_set_flag(isk, SOCK_FASYNC);
 	__rcu_assign_sk_user_data_with_flags(isk, sock->sk, SK_USER_DATA_NOCOPY);
 	write_unlock_bh(&isk->sk_callback_lock);
 }
