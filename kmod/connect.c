@@ -326,7 +326,7 @@ static int begin(struct kr_sock *ks, struct sockaddr *addr, int len)
 	memset(&ks->peer_addr, 0, sizeof(ks->peer_addr));
 	ks->peer_addr_len = min_t(int, len, sizeof(ks->peer_addr));
 	memcpy(&ks->peer_addr, addr, ks->peer_addr_len);
-	if (ks->opts.needs_tcp || addr->sa_family != sk->sk_family)
+	if (ks->opts.needs_tcp || READ_ONCE(sk->sk_mark) || addr->sa_family != sk->sk_family)
 		goto tcp;
 	reason = KR_REASON_POLICY;
 	if (!get_dest(&ks->tuple, &ks->peer_addr) ||

@@ -3,6 +3,7 @@
 #include <linux/slab.h>
 #include "ep.h"
 #include "sock.h"
+#include "trace.h"
 
 static void on_timer(struct timer_list *timer)
 {
@@ -64,11 +65,21 @@ void kr_ep_arm(struct kr_vqp *v, u64 when)
 		kr_ep_get(ep);
 }
 
+static const char *cause_of(u32 events)
+{
+	if (events & KR_EV_END)
+		return "ended";
+	return events & KR_EV_REFUSED ? "refused" : "opened";
+}
+
 void kr_ep_event(struct kr_vqp *v, u32 events)
 {
 	struct kr_ep *ep = container_of(v, struct kr_ep, vqp);
 
 	lockdep_assert_held(&ep->host->lock);
+	if (v->state != ep->traced)
+		trace_kr_vqp_state(v->id, ep->traced, v->state, cause_of(events));
+	ep->traced = v->state;
 	if (events & KR_EV_OPEN && v->is_server)
 		kr_listen_confirmed(ep);
 	if (ep->sk)

@@ -24,6 +24,7 @@ struct kr_ep {
 	struct rcu_head rcu;
 	struct timer_list timer;
 	struct sock *sk;		/* host->lock: the socket, or NULL */
+	enum kr_vqp_state traced;	/* host->lock: the last state told to tracers */
 
 	/* protected by listener->accept_lock */
 	struct kr_sock *listener;	/* with reference while on its lists */

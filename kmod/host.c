@@ -21,6 +21,7 @@
 #include "netlink.h"
 #include "peer.h"
 #include "stats.h"
+#include "trace.h"
 
 enum {
 	HOST_HASH_BITS = 8,
@@ -184,11 +185,13 @@ static void run_locked(struct kr_host *host)
 }
 
 void kr_host_lock(struct kr_host *host)
+	__acquires(&host->lock)
 {
 	spin_lock_bh(&host->lock);
 }
 
 void kr_host_unlock(struct kr_host *host)
+	__releases(&host->lock)
 {
 	run_locked(host);
 	spin_unlock_bh(&host->lock);
@@ -517,8 +520,6 @@ static void answer_path_req(const struct kr_path_msg *pm)
 			kr_dev_ah_put(ah);
 			kr_dev_put(dev);
 			resolve_conflict(host, err);
-		} else {
-			index_remote(host);
 		}
 	}
 	kr_host_put(host);
@@ -612,6 +613,7 @@ static void on_path_event(struct kr_assoc *a, enum kr_path_event event)
 		kr_stat_inc(KR_STAT_paths_silent);
 		break;
 	}
+	trace_kr_path(get_unaligned_be64(a->peer_instance), a->path);
 	__set_bit(event, &host->path_events);
 	mod_delayed_work(host_wq, &host->work, 0);
 }

@@ -97,7 +97,7 @@ void kr_host_dev_changed(void);
 void kr_host_dev_gone(struct kr_dev *dev);
 
 /* Runs core's output and rearms the timer; drops the lock that the caller took. */
-void kr_host_lock(struct kr_host *host);
-void kr_host_unlock(struct kr_host *host);
+void kr_host_lock(struct kr_host *host) __acquires(&host->lock);
+void kr_host_unlock(struct kr_host *host) __releases(&host->lock);
 
 #endif

@@ -13,6 +13,7 @@
 #include <linux/net.h>
 #include <net/tcp.h>
 #include "sock.h"
+#include "trace.h"
 
 /* TCP's own, the same for all sockets; set before the first is replaced. */
 static void (*tcp_error_report)(struct sock *sk);
@@ -236,6 +237,8 @@ void kr_inner_use(struct kr_sock *ks, enum kr_reason reason)
 	ks->reason = reason;
 	atomic64_inc(&kr_fallbacks[reason]);
 	kr_stat_inc(KR_STAT_conns_tcp);
+	trace_kr_fallback(SOCK_INODE(ks->inner)->i_ino, inet_sk(ks->inner->sk)->inet_num,
+			  ks->tuple.dport, reason);
 	/* It may have listened, or tried to: kr_inner_plain(). */
 	write_lock_bh(&ks->inner->sk->sk_callback_lock);
 	ks->inner->sk->sk_error_report = on_error_report;

@@ -254,7 +254,7 @@ int kr_listen_incoming(struct kr_host *host, const struct kr_connect *c,
 	if (!ks)
 		return ret;
 	ret = KR_REJECT_POLICY;
-	if (ks->opts.needs_tcp)
+	if (ks->opts.needs_tcp || READ_ONCE(ks->inet.sk.sk_mark))
 		goto out;
 	ret = KR_REJECT_MEMORY;
 	ep = kr_ep_create(host, kr_sock_sndlimit(&ks->inet.sk),
@@ -275,50 +275,45 @@ out:
 }
 
 /*
- * The listener of an endpoint that waits, locked; NULL when it waits no more.
- * Its hold by the endpoint can only be dropped under host->lock or by pop().
+ * An endpoint's listener may forget it at any time (pop()), but under RCU its
+ * memory stays, as sockets of ours are freed after a grace period.  Whether the
+ * endpoint still waits is only known under accept_lock.
  */
-static struct kr_sock *lock_listener(struct kr_ep *ep)
-{
-	struct kr_sock *ks = READ_ONCE(ep->listener);
-
-	lockdep_assert_held(&ep->host->lock);
-	if (!ks)
-		return NULL;
-	/* RCU keeps the memory: sockets of ours are freed after a grace period. */
-	spin_lock_bh(&ks->accept_lock);
-	if (ep->listener == ks)
-		return ks;
-	spin_unlock_bh(&ks->accept_lock);
-	return NULL;
-}
-
 void kr_listen_confirmed(struct kr_ep *ep)
 {
+	bool is_waiting = false;
 	struct kr_sock *ks;
 
+	lockdep_assert_held(&ep->host->lock);
 	rcu_read_lock();
-	ks = lock_listener(ep);
+	ks = READ_ONCE(ep->listener);
 	if (ks) {
-		ep->is_confirmed = true;
-		list_move_tail(&ep->accept, &ks->accept_q);
-		ks->nr_ready++;
+		spin_lock_bh(&ks->accept_lock);
+		is_waiting = ep->listener == ks;
+		if (is_waiting) {
+			ep->is_confirmed = true;
+			list_move_tail(&ep->accept, &ks->accept_q);
+			ks->nr_ready++;
+		}
 		spin_unlock_bh(&ks->accept_lock);
-		ks->inet.sk.sk_data_ready(&ks->inet.sk);
 	}
+	if (is_waiting)
+		ks->inet.sk.sk_data_ready(&ks->inet.sk);
 	rcu_read_unlock();
 }
 
 /* Ended before its client confirmed it: nobody will ever accept it. */
 void kr_listen_released(struct kr_ep *ep)
 {
-	struct kr_sock *ks;
 	bool is_dropped = false;
+	struct kr_sock *ks;
 
+	lockdep_assert_held(&ep->host->lock);
 	rcu_read_lock();
-	ks = lock_listener(ep);
+	ks = READ_ONCE(ep->listener);
 	if (ks) {
-		is_dropped = !ep->is_confirmed;
+		spin_lock_bh(&ks->accept_lock);
+		is_dropped = ep->listener == ks && !ep->is_confirmed;
 		if (is_dropped) {
 			list_del_init(&ep->accept);
 			count(ks, -1);
