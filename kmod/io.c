@@ -29,6 +29,8 @@ static int wait_connected(struct kr_sock *ks, long *timeo)
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	int err = 0;
 
+	if (!kr_is_connecting(ks))
+		return 0;
 	add_wait_queue(sk_sleep(sk), &wait);
 	while (kr_is_connecting(ks) && !err) {
 		if (!*timeo)
@@ -51,6 +53,9 @@ static u32 send_room(struct kr_sock *ks)
 	if (!ep)
 		return 0;
 	spin_lock_bh(&ep->host->lock);
+	/* SO_SNDBUF may be set at any time. */
+	if (ks->inet.sk.sk_userlocks & SOCK_SNDBUF_LOCK)
+		ep->vqp.tx.limit = kr_sock_sndlimit(&ks->inet.sk);
 	if (ep->vqp.is_attached)
 		room = kr_tx_room(&ep->vqp.tx);
 	spin_unlock_bh(&ep->host->lock);
@@ -126,7 +131,7 @@ static int send_chunk(struct kr_sock *ks, struct msghdr *msg, u32 len, bool is_m
 	u64 pos;
 
 	spin_lock_bh(&ep->host->lock);
-	if (!tx->buf.pages && kr_buf_grow(&tx->buf, tx->head, tx->limit))
+	if (kr_buf_grow(&tx->buf, tx->head, tx->limit))
 		ret = -ENOMEM;
 	else
 		tx->is_held = true;
@@ -264,8 +269,12 @@ static int copy_out(struct kr_buf *buf, u64 pos, u32 len, struct iov_iter *to)
 static void consume(struct kr_sock *ks, u32 len)
 {
 	struct kr_ep *ep = ks->ep;
+	struct kr_rx *rx = &ep->vqp.rx;
 
 	kr_host_lock(ep->host);
+	/* A window may shrink; one that grew would move pages that are read. */
+	if (ks->inet.sk.sk_userlocks & SOCK_RCVBUF_LOCK)
+		rx->limit = min(rx->limit, kr_sock_rcvlimit(&ks->inet.sk));
 	kr_vqp_consumed(&ep->vqp, len, ktime_get_ns());
 	kr_host_unlock(ep->host);
 	ks->rx_rdma += len;
@@ -320,10 +329,15 @@ static int recv_rdma(struct kr_sock *ks, struct msghdr *msg, size_t len, int fla
 	long timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
 	size_t target = sock_rcvlowat(sk, flags & MSG_WAITALL, len);
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
-	size_t done = 0;
+	size_t done;
 	bool is_eof;
 	int ret;
 
+	/* What is there is mostly enough, and nobody needs to be woken. */
+	ret = take(ks, msg, len, flags, 0, &is_eof);
+	if (ret < 0 || (ret && ret >= target && ret < CHUNK_MAX))
+		return ret;
+	done = ret;
 	add_wait_queue(sk_sleep(sk), &wait);
 	for (;;) {
 		ret = take(ks, msg, len - done, flags, flags & MSG_PEEK ? done : 0,

@@ -14,10 +14,10 @@
 #include "netlink.h"
 #include "sock.h"
 
-unsigned int kr_sndbuf = 1 << 20;
+unsigned int kr_sndbuf = 2 << 20;
 module_param_named(sndbuf, kr_sndbuf, uint, 0644);
 MODULE_PARM_DESC(sndbuf, "send buffer of a connection in bytes, unless SO_SNDBUF is set");
-unsigned int kr_rcvbuf = 1 << 20;
+unsigned int kr_rcvbuf = 2 << 20;
 module_param_named(rcvbuf, kr_rcvbuf, uint, 0644);
 MODULE_PARM_DESC(rcvbuf, "receive window of a connection in bytes, unless SO_RCVBUF is set");
 
