@@ -15,8 +15,9 @@
 #include "dev.h"
 
 /*
- * A host is held by: the tables until kr_host_end() has finished, each attached
- * VQP, each peer-cache entry, its timer and works while armed, each caller.
+ * A host is held by: the tables until end_work_fn() has finished, each endpoint,
+ * each peer-cache entry, the starved list and a flush list while it is on them,
+ * each caller.  Its timer and its works hold nothing: end_work_fn() waits for them.
  */
 struct kr_host {
 	refcount_t ref;

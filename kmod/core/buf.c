@@ -26,6 +26,15 @@ void kr_buf_clean(struct kr_buf *b)
 	kr_buf_init(b, b->owner);
 }
 
+u32 kr_buf_nr_pages(const struct kr_buf *b)
+{
+	u32 i, nr = 0;
+
+	for (i = 0; i < b->nr_slots; i++)
+		nr += !!b->pages[i];
+	return nr;
+}
+
 int kr_buf_grow(struct kr_buf *b, u64 lo, u32 bytes)
 {
 	struct kr_buf wide = *b;
@@ -60,7 +69,6 @@ void *kr_buf_reserve(struct kr_buf *b, u64 pos, u32 *len, bool may_sleep)
 		*slot = kr_env_page_alloc(b->owner, may_sleep);
 		if (!*slot)
 			return NULL;
-		b->nr_pages++;
 	}
 	*len = KR_PAGE_SIZE - offset;
 	return (u8 *)*slot + offset;
@@ -122,6 +130,5 @@ void kr_buf_free(struct kr_buf *b, u64 from, u64 to)
 			continue;
 		kr_env_page_free(*slot);
 		*slot = NULL;
-		b->nr_pages--;
 	}
 }

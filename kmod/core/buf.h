@@ -15,12 +15,14 @@
 struct kr_buf {
 	void **pages;			/* nr_slots entries, or NULL */
 	u32 nr_slots;			/* power of two */
-	u32 nr_pages;			/* held now */
 	void *owner;			/* whom pages are charged to */
 };
 
 void kr_buf_init(struct kr_buf *b, void *owner);
 void kr_buf_clean(struct kr_buf *b);
+
+/* Pages held now, counted: a count kept would race with the writer's copying. */
+u32 kr_buf_nr_pages(const struct kr_buf *b);
 
 /*
  * Makes the ring wide enough that positions [lo, lo + bytes) have a slot each.

@@ -30,8 +30,8 @@ struct sim_ep *sim_ep_other(const struct sim_ep *ep)
 
 static void check_pages(const struct sim *s, const struct kr_buf *b, u32 limit)
 {
-	if (b->nr_pages > limit / KR_PAGE_SIZE + 3)
-		sim_fail(s, "%u pages for a window of %u bytes", b->nr_pages, limit);
+	if (kr_buf_nr_pages(b) > limit / KR_PAGE_SIZE + 3)
+		sim_fail(s, "%u pages for a window of %u bytes", kr_buf_nr_pages(b), limit);
 }
 
 void sim_check_bounds(const struct sim *s, const struct sim_ep *ep)

@@ -27,7 +27,7 @@ Test(buf, write_read__across_pages_at_any_position)
 	kr_buf_read(&b, pos, out, sizeof(out));
 
 	cr_expect(!memcmp(in, out, sizeof(in)));
-	cr_expect_eq(b.nr_pages, 4);
+	cr_expect_eq(kr_buf_nr_pages(&b), 4);
 	kr_buf_clean(&b);
 	cr_expect_eq(nr_pages, 0);
 	cr_expect_eq(nr_blocks, 0);
@@ -99,10 +99,10 @@ Test(buf, free__only_whole_pages)
 	cr_assert_eq(kr_buf_grow(&b, 0, 65536), 0);
 	cr_assert_eq(kr_buf_write(&b, 0, bytes, sizeof(bytes)), 0);
 	kr_buf_free(&b, 0, KR_PAGE_SIZE - 1);
-	cr_expect_eq(b.nr_pages, 3);
+	cr_expect_eq(kr_buf_nr_pages(&b), 3);
 	kr_buf_free(&b, KR_PAGE_SIZE - 1, 2 * KR_PAGE_SIZE);
-	cr_expect_eq(b.nr_pages, 1);
+	cr_expect_eq(kr_buf_nr_pages(&b), 1);
 	kr_buf_free(&b, 2 * KR_PAGE_SIZE, 3 * KR_PAGE_SIZE);
-	cr_expect_eq(b.nr_pages, 0);
+	cr_expect_eq(kr_buf_nr_pages(&b), 0);
 	kr_buf_clean(&b);
 }

@@ -197,11 +197,11 @@ Test(stream, tx_merge__frees_pages_but_not_under_a_writer)
 	tx_with(5000, 5000);
 	cr_expect(took(5000, 0, 5000, false));
 	cr_expect(kr_tx_merge(&tx, 4096, 5000, &is_progress));
-	cr_expect_eq(tx.buf.nr_pages, 1);
+	cr_expect_eq(kr_buf_nr_pages(&tx.buf), 1);
 	tx.is_held = true;
 	kr_buf_reserve(&tx.buf, 5000, &len, true);
 	cr_expect(kr_tx_merge(&tx, 5000, 5000, &is_progress));
-	cr_expect_eq(tx.buf.nr_pages, 1);
+	cr_expect_eq(kr_buf_nr_pages(&tx.buf), 1);
 }
 
 Test(stream, tx_merge__all_accepted_keeps_no_page)
@@ -210,7 +210,7 @@ Test(stream, tx_merge__all_accepted_keeps_no_page)
 	cr_expect(took(5000, 0, 5000, false));
 	cr_expect(kr_tx_merge(&tx, 5000, 5000, &is_progress));
 
-	cr_expect_eq(tx.buf.nr_pages, 0);
+	cr_expect_eq(kr_buf_nr_pages(&tx.buf), 0);
 }
 
 Test(stream, rx_data__in_order)
@@ -361,9 +361,9 @@ Test(stream, rx_consume__frees_pages_and_opens_the_window)
 	cr_expect_not(kr_rx_is_edge_due(&rx));
 	kr_rx_consume(&rx, 1);
 	cr_expect(kr_rx_is_edge_due(&rx));
-	cr_expect_eq(rx.buf.nr_pages, 1);
+	cr_expect_eq(kr_buf_nr_pages(&rx.buf), 1);
 	kr_rx_consume(&rx, LIMIT / 2);
-	cr_expect_eq(rx.buf.nr_pages, 0);
+	cr_expect_eq(kr_buf_nr_pages(&rx.buf), 0);
 	kr_rx_tell(&rx);
 	cr_expect_not(kr_rx_is_edge_due(&rx));
 }
