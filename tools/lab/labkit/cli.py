@@ -47,6 +47,9 @@ def _boot_options():
         help="another unpacked kernel: DIR/boot/vmlinuz-*, DIR/lib/modules/*")
     add("--append", default="", metavar="ARGS",
         help="more of a kernel command line")
+    add("--profile", action="store_true",
+        help="sample where the processors are between 'lab-profile start' "
+        "and 'lab-profile stop' on a host (needs QEMU's emulation)")
     add("-v", dest="verbose", action="store_true",
         help="show the consoles, too")
     return parser

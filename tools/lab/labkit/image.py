@@ -191,16 +191,28 @@ def initramfs(krn):
     return path
 
 
-def hub():
-    """The program that joins more than two hosts."""
-    program, source = LAB / "hub", GUEST.parent / "hub.c"
+def _compiled(name, *flags):
+    """A helper program of the lab, built when it is not or is old."""
+    source = GUEST.parent / f"{Path(name).stem}.c"
+    program = LAB / name
     with _cache_lock():
         if (not program.exists()
                 or program.stat().st_mtime < source.stat().st_mtime):
             done = subprocess.run([os.environ.get("CC", "gcc"), "-O2", "-Wall",
-                                   "-Wextra", "-o", program, source],
+                                   "-Wextra", *flags, "-o", program, source],
                                   check=False)
             if done.returncode != 0:
-                raise LabError("cannot build the hub: apt-get install gcc "
+                raise LabError(f"cannot build {name}: apt-get install gcc "
                                "libc6-dev")
     return program
+
+
+def hub():
+    """The program that joins more than two hosts."""
+    return _compiled("hub")
+
+
+def profiler():
+    """The QEMU plugin that samples where a guest's processors are."""
+    return _compiled("profile.so", "-shared", "-fPIC", "-pthread",
+                     "-fvisibility=hidden")

@@ -25,10 +25,11 @@ def find_qemu():
 
 def processor():
     """-accel and -cpu.  Soft-RoCE's checksum is slower with an emulated
-    carry-less multiply than without."""
+    carry-less multiply than without, and "rep movsb" is emulated a byte at a
+    time, "rep movsq" eight: erms and fsrm would have kernels use the first."""
     if kvm_usable():
         return ["-accel", "kvm", "-cpu", "host"]
-    return ["-accel", "tcg,thread=multi", "-cpu", "max,-pclmulqdq"]
+    return ["-accel", "tcg,thread=multi", "-cpu", "max,-pclmulqdq,-erms,-fsrm"]
 
 
 class Machine:
@@ -77,6 +78,7 @@ class Machine:
                  "-kernel", str(boot["kernel"].image),
                  "-initrd", str(boot["initramfs"]),
                  "-append", f"{append} {boot['append']}",
+                 *(self._profiler(boot["profiler"]) if boot["profiler"] else []),
                  "-serial", f"file:{self.console}",
                  *(["-serial", f"unix:{self.name}.tty,server=on,wait=off"]
                    if boot["shell"] else [])]
@@ -90,6 +92,11 @@ class Machine:
                    f"addr.str={link.fileno()}",
                    "-device", f"virtio-net-pci,netdev=net,mac={mac},"
                    "host_mtu=9000,rx_queue_size=1024,romfile="])
+
+    def _profiler(self, plugin):
+        return ["-plugin", f"{plugin},"
+                f"out={self.out_dir}/samples-{self.name}.txt,"
+                f"switch={self.out_dir}/profiling-{self.name}"]
 
     def start(self, boot, link):
         """Switch the host on.  setpriv has the kernel end QEMU should the

@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from . import image, klog
+from . import image, klog, profile
 from .common import (BUILD, EXIT_KERNEL_LOG, EXIT_LAB, EXIT_TIMEOUT, LAB,
                      REPO, LabError, mem_available, say, write_config)
 from .machine import Machine
@@ -148,7 +148,8 @@ class Session:
         boot = {"kernel": krn, "initramfs": image.initramfs(krn),
                 "memory": self.opts.memory, "smp": self.opts.smp,
                 "append": self.opts.append, "verbose": self.opts.verbose,
-                "shell": self.opts.shell}
+                "shell": self.opts.shell,
+                "profiler": image.profiler() if self.opts.profile else None}
         began = time.monotonic()
         for number, link in enumerate(self._links(), 1):
             machine = Machine(number, self.dir, self.out)
@@ -268,6 +269,7 @@ class Session:
                 self._problem(EXIT_LAB, f"{m.name} does not answer any more\n"
                               + m.last_words())
             self._judge(m)
+            profile.report(self.out, m.name)
 
     def _judge(self, machine):
         log = self.out / f"dmesg-{machine.name}.txt"
