@@ -49,5 +49,6 @@ enum kr_limits {
 #define KR_KEEPALIVE_NS (10 * KR_SEC)
 #define KR_CONNECT_RETRY_NS (8 * KR_MSEC)
 #define KR_CORK_NS (200 * KR_MSEC)
+#define KR_TRIM_NS (1 * KR_SEC)		/* then an idle VQP gives its buffers back */
 
 #endif

@@ -23,6 +23,11 @@ u32 kr_tx_room(const struct kr_tx *tx)
 	return used < tx->limit ? tx->limit - used : 0;
 }
 
+bool kr_tx_is_trimmable(const struct kr_tx *tx)
+{
+	return tx->buf.pages && tx->head == tx->end && !tx->is_held;
+}
+
 bool kr_tx_has_unaccepted(const struct kr_tx *tx)
 {
 	return tx->head < tx->end || (tx->is_fin && !tx->is_fin_accepted);
@@ -120,8 +125,6 @@ bool kr_tx_merge(struct kr_tx *tx, u64 accepted, u64 edge, bool *is_progress)
 		return true;
 	*is_progress = true;
 	kr_buf_free(&tx->buf, tx->head, bytes);
-	if (bytes == tx->end && !tx->is_held)
-		kr_buf_free(&tx->buf, bytes, bytes + KR_PAGE_SIZE - 1);
 	tx->head = bytes;
 	kr_ranges_cut(&tx->lost, bytes);
 	return true;
@@ -227,8 +230,11 @@ void kr_rx_consume(struct kr_rx *rx, u32 len)
 	KR_ASSERT(to <= rx->accepted);
 	kr_buf_free(&rx->buf, rx->read, to);
 	rx->read = to;
-	if (to == rx->accepted && !rx->ooo.nr)
-		kr_buf_free(&rx->buf, to, to + KR_PAGE_SIZE - 1);
+}
+
+bool kr_rx_is_trimmable(const struct kr_rx *rx)
+{
+	return rx->buf.pages && rx->read == rx->accepted && !rx->ooo.nr;
 }
 
 u64 kr_rx_accepted(const struct kr_rx *rx)

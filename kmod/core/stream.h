@@ -73,6 +73,9 @@ void kr_tx_clean(struct kr_tx *tx);
 u32 kr_tx_room(const struct kr_tx *tx);
 bool kr_tx_has_unaccepted(const struct kr_tx *tx);
 
+/* Empty, yet its buffer has memory, which the next bytes would use. */
+bool kr_tx_is_trimmable(const struct kr_tx *tx);
+
 /* Is there something that may be sent now? @cork: whole pieces of @cork bytes only. */
 bool kr_tx_is_sendable(const struct kr_tx *tx, u32 cork);
 
@@ -103,8 +106,9 @@ u64 kr_rx_ready(const struct kr_rx *rx);
 bool kr_rx_is_eof(const struct kr_rx *rx);	/* FIN accepted, all bytes read */
 bool kr_rx_is_fin(const struct kr_rx *rx);	/* FIN accepted */
 
-/* The user has consumed @len bytes; frees their pages. */
+/* The user has consumed @len bytes; frees the pages that they filled. */
 void kr_rx_consume(struct kr_rx *rx, u32 len);
+bool kr_rx_is_trimmable(const struct kr_rx *rx);	/* as kr_tx_is_trimmable() */
 
 /* What to tell the peer: accepted (with the FIN) and edge.  told: and note it. */
 u64 kr_rx_accepted(const struct kr_rx *rx);

@@ -249,6 +249,8 @@ void kr_vqp_wrote(struct kr_vqp *v, u32 len, u32 cork, u64 now)
 void kr_vqp_consumed(struct kr_vqp *v, u32 len, u64 now)
 {
 	kr_rx_consume(&v->rx, len);
+	if (kr_rx_is_trimmable(&v->rx))
+		kr_vqp_tick(v, now);
 	if (v->state == KR_VQP_OPEN && kr_rx_is_edge_due(&v->rx))
 		kr_vqp_send(v, KR_SEND_WINDOW);
 }
@@ -307,6 +309,20 @@ static u64 probe_wait_ns(const struct kr_vqp *v)
 	return min_t(u64, wait, KR_PROBE_MAX_NS);
 }
 
+static bool is_trimmable(const struct kr_vqp *v)
+{
+	return kr_tx_is_trimmable(&v->tx) || kr_rx_is_trimmable(&v->rx);
+}
+
+/* Buffers stay with a VQP in use, so that small messages do not pay for pages. */
+static void trim(struct kr_vqp *v)
+{
+	if (kr_tx_is_trimmable(&v->tx))
+		kr_buf_clean(&v->tx.buf);
+	if (kr_rx_is_trimmable(&v->rx))
+		kr_buf_clean(&v->rx.buf);
+}
+
 static u64 deadline(const struct kr_vqp *v)
 {
 	u64 when = KR_NEVER;
@@ -317,6 +333,8 @@ static u64 deadline(const struct kr_vqp *v)
 		when = min(when, v->retry_ns);
 	if (v->probe_ns)
 		when = min(when, v->probe_ns);
+	if (is_trimmable(v))
+		when = min(when, v->alive_ns + KR_TRIM_NS);
 	if (v->state != KR_VQP_OPEN)
 		return when;
 	if (kr_tx_has_unaccepted(&v->tx))
@@ -402,6 +420,8 @@ void kr_vqp_timeout(struct kr_vqp *v, u64 now)
 	}
 	if (check_alive(v, now))
 		return;
+	if (now >= v->alive_ns + KR_TRIM_NS)
+		trim(v);
 	if (v->retry_ns && now >= v->retry_ns) {
 		v->connect_count++;
 		v->retry_ns = now + (KR_CONNECT_RETRY_NS << min_t(u32, v->connect_count, 8));

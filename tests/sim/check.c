@@ -188,9 +188,14 @@ void sim_check_idle(struct sim *s, u64 window_ns)
 			 (unsigned long)allowed);
 	for (i = 0; i < s->nr_conns; i++) {
 		ep = s->conns[i].client;
-		if (ep && ep->sv && !ep->is_released && ep->nr_timers > 2)
+		if (!ep || !ep->sv || ep->is_released)
+			continue;
+		if (ep->nr_timers > 2)
 			sim_fail(s, "connection %u: %u timers while idle", i,
 				 ep->nr_timers);
+		if (kr_tx_is_trimmable(&ep->sv->v.tx) ||
+		    kr_rx_is_trimmable(&ep->sv->v.rx))
+			sim_fail(s, "connection %u: buffers while idle", i);
 	}
 }
 

@@ -204,13 +204,17 @@ Test(stream, tx_merge__frees_pages_but_not_under_a_writer)
 	cr_expect_eq(kr_buf_nr_pages(&tx.buf), 1);
 }
 
-Test(stream, tx_merge__all_accepted_keeps_no_page)
+Test(stream, tx_is_trimmable__empty_with_memory_and_no_writer)
 {
+	cr_expect_not(kr_tx_is_trimmable(&tx));
 	tx_with(5000, 5000);
+	cr_expect_not(kr_tx_is_trimmable(&tx));
 	cr_expect(took(5000, 0, 5000, false));
 	cr_expect(kr_tx_merge(&tx, 5000, 5000, &is_progress));
-
-	cr_expect_eq(kr_buf_nr_pages(&tx.buf), 0);
+	cr_expect_eq(kr_buf_nr_pages(&tx.buf), 1);
+	cr_expect(kr_tx_is_trimmable(&tx));
+	tx.is_held = true;
+	cr_expect_not(kr_tx_is_trimmable(&tx));
 }
 
 Test(stream, rx_data__in_order)
@@ -362,8 +366,9 @@ Test(stream, rx_consume__frees_pages_and_opens_the_window)
 	kr_rx_consume(&rx, 1);
 	cr_expect(kr_rx_is_edge_due(&rx));
 	cr_expect_eq(kr_buf_nr_pages(&rx.buf), 1);
+	cr_expect_not(kr_rx_is_trimmable(&rx));
 	kr_rx_consume(&rx, LIMIT / 2);
-	cr_expect_eq(kr_buf_nr_pages(&rx.buf), 0);
+	cr_expect(kr_rx_is_trimmable(&rx));
 	kr_rx_tell(&rx);
 	cr_expect_not(kr_rx_is_edge_due(&rx));
 }

@@ -410,12 +410,29 @@ Test(vqp, timeout__an_idle_vqp_has_none)
 	connected();
 	put(c, "x", 1);
 	pass(10 * KR_MSEC);
+	kr_vqp_consumed(s, 1, now);
+	pass(2 * KR_TRIM_NS);
 	/* Timers that were set for more than is still waited for run out once. */
 	kr_vqp_timeout(c, now);
 	kr_vqp_timeout(s, now);
 
 	cr_expect_eq(c->timer_ns, ~0ull);
 	cr_expect_eq(s->timer_ns, ~0ull);
+}
+
+Test(vqp, timeout__an_idle_vqp_gives_its_buffers_back)
+{
+	connected();
+	put(c, "x", 1);
+	pass(10 * KR_MSEC);
+	cr_expect_eq(nr_pages, 2, "pages stay for the next message");
+	pass(2 * KR_TRIM_NS);
+	cr_expect_eq(nr_pages, 1, "nobody has read the byte yet");
+	kr_vqp_consumed(s, 1, now);
+	pass(KR_TRIM_NS);
+	cr_expect_eq(nr_pages, 0);
+	cr_expect_null(c->tx.buf.pages);
+	cr_expect_null(s->rx.buf.pages);
 }
 
 Test(vqp, timeout__an_unconfirmed_one_ends)
