@@ -10,12 +10,13 @@
 
 RSOCKET=/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so.1
 CONNECT=/build/bench-bin/connect
+CMCONNECT=/build/bench-bin/cmconnect
 H1=10.77.0.1
 
 # Ports of h1: one for each program and carrier.
 declare -A PORT=([iperf3.tcp]=5201 [iperf3.krcore]=5202 [sockperf.tcp]=11111
 	[sockperf.krcore]=11112 [connect.tcp]=7001 [connect.krcore]=7002
-	[connect.rsocket]=7003 [ud]=18515 [rc]=18516)
+	[connect.rsocket]=7003 [connect.cm]=7004 [ud]=18515 [rc]=18516)
 
 # What the progress lines call the questions.
 declare -A TITLE=([connect]="connect and first echo" [pingpong]="64 B ping-pong"
@@ -58,7 +59,7 @@ servers()
 		on rsocket $CONNECT server "${PORT[connect.rsocket]}" &
 		again ib_send_lat -d rxe0 -x 1 -c UD -e -F -s 64 -n 1000 -p "${PORT[ud]}" &
 		again ib_send_bw -d rxe0 -x 1 -c RC -e -F -s 65536 -n 2000 -p "${PORT[rc]}" &
-		again cmtime -c 20 &
+		[[ ! -x $CMCONNECT ]] || $CMCONNECT server "${PORT[connect.cm]}" &
 	fi
 	sleep 0.5
 }
@@ -126,7 +127,12 @@ ask()
 			-s 65536 -n 2000 -p "${PORT[rc]}" $H1
 		;;
 	*.cm)
-		run "$question" cm "$n" cmtime -s $H1 -c 20
+		if [[ -x $CMCONNECT ]]; then
+			run connect cm "$n" $CMCONNECT client $H1 \
+				"${PORT[connect.cm]}" "$CONNECTS"
+		else
+			echo "not built: install librdmacm-dev and libibverbs-dev, make"
+		fi
 		;;
 	up.*) stream up "$carrier" "$n" ;;
 	down.*) stream down "$carrier" "$n" -R ;;
