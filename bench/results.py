@@ -55,25 +55,12 @@ def _send_lat(text):
     return {"rtt_p50": 2 * row[4], "rtt_p99": 2 * row[7]}
 
 
-def _cmtime(text):
-    """All steps of one connection, from nothing to connected; the mean."""
-    if "error" in text:
-        raise ValueError("cmtime had errors")
-    steps = dict(re.findall(r"^([a-z ]+?) *:.* ([0-9.]+)$", text, re.M))
-    wanted = ("create id", "resolve addr", "resolve route", "create qp",
-              "connect")
-    return {"connect_p50": sum(float(steps[s]) for s in wanted),
-            "connect_step_only": float(steps["connect"])}
-
-
 def _values(question, carrier, text):
     """Numbers of one measurement, and the bytes that it is sure to move."""
     if carrier == "ud":
         return _send_lat(text), 0
     if carrier == "rc":
         return {"up": _perftest_row(text)[3] * 1.048576}, 0
-    if carrier == "cm":
-        return _cmtime(text), 0
     if question == "pingpong":
         return _sockperf(text), 0
     if question == "connect":

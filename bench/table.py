@@ -12,7 +12,7 @@ TARGETS = [
     ("up", "rc", ">=", 1.0, "one stream / raw RC verbs, 64 KiB"),
     ("up", "tcp", "", 0, "one stream / kernel TCP"),
     ("connect_p50", "tcp", "<=", 0.7, "connect / kernel TCP"),
-    ("connect_p50", "cm", "<=", 0.1, "connect / rdma_cm (cmtime)"),
+    ("connect_p50", "cm", "<=", 0.1, "connect / rdma_cm"),
     ("connect_p50", "rsocket", "<=", 0.1, "connect / rsocket (librspreload)"),
 ]
 
