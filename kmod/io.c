@@ -5,9 +5,10 @@
  * Operation.  lock_sock serialises the users of a socket, as for TCP.  Bytes are
  * copied between the user and the pages of the stream without the host's lock:
  * a writer fills pages past tx.end (tx.is_held keeps the last page from being
- * given back meanwhile) and then publishes them; a reader copies what is accepted
- * and then consumes it.  Softirq only touches pages below tx.end and past
- * rx.accepted, so that the two never meet.
+ * given back meanwhile) and then publishes them; a reader notes where accepted
+ * bytes are, copies and then consumes them.  Softirq only touches pages below tx.end
+ * and past rx.accepted, and grows the ring of pages of rx alone, so that the two
+ * never meet.
  */
 #include <linux/sched/signal.h>
 #include <net/tcp.h>
@@ -131,11 +132,11 @@ static int send_chunk(struct kr_sock *ks, struct msghdr *msg, u32 len, bool is_m
 	u64 pos;
 
 	spin_lock_bh(&ep->host->lock);
-	if (kr_buf_grow(&tx->buf, tx->head, tx->limit))
+	pos = tx->end;
+	if (kr_buf_grow(&tx->buf, tx->head, pos + len - tx->head))
 		ret = -ENOMEM;
 	else
 		tx->is_held = true;
-	pos = tx->end;
 	spin_unlock_bh(&ep->host->lock);
 	if (ret)
 		return ret;
@@ -232,8 +233,26 @@ out:
 	return ret;
 }
 
-/* Readable bytes past the @peeked ones, and where they are. */
-static u64 ready(struct kr_ep *ep, u64 peeked, u64 *pos, bool *is_eof)
+/* Where readable bytes are: the ring of pages may grow while they are copied. */
+struct view {
+	u64 pos;
+	void *pages[CHUNK_MAX / KR_PAGE_SIZE + 1];
+};
+
+static void look_locked(struct kr_buf *buf, u32 len, struct view *view)
+{
+	u32 have, done = 0;
+	int i;
+
+	for (i = 0; done < len; i++) {
+		view->pages[i] = kr_buf_at(buf, view->pos + done, &have);
+		done += have;
+	}
+}
+
+/* Readable bytes past the @peeked ones, at most @max; is_eof: no more will come. */
+static u32 ready(struct kr_ep *ep, u64 peeked, u32 max, struct view *view,
+		 bool *is_eof)
 {
 	struct kr_rx *rx = &ep->vqp.rx;
 	u64 nr;
@@ -242,26 +261,29 @@ static u64 ready(struct kr_ep *ep, u64 peeked, u64 *pos, bool *is_eof)
 	/* Another reader may have taken bytes that were peeked at. */
 	nr = kr_rx_ready(rx);
 	nr -= min(nr, peeked);
-	*pos = rx->read + peeked;
 	*is_eof = kr_rx_is_fin(rx) && !nr;
+	nr = min_t(u64, nr, max);
+	view->pos = rx->read + peeked;
+	look_locked(&rx->buf, nr, view);
 	spin_unlock_bh(&ep->host->lock);
 	return nr;
 }
 
 /* Copies to the user; the number copied, or -EFAULT when none. */
-static int copy_out(struct kr_buf *buf, u64 pos, u32 len, struct iov_iter *to)
+static int copy_out(const struct view *view, u32 len, struct iov_iter *to)
 {
-	u32 done = 0, have;
+	u32 have = KR_PAGE_SIZE - view->pos % KR_PAGE_SIZE;
+	u32 done = 0;
 	size_t copied;
-	void *from;
+	int i;
 
-	while (done < len) {
-		from = kr_buf_at(buf, pos + done, &have);
+	for (i = 0; done < len; i++) {
 		have = min(have, len - done);
-		copied = copy_to_iter(from, have, to);
+		copied = copy_to_iter(view->pages[i], have, to);
 		done += copied;
 		if (copied < have)
 			return done ? done : -EFAULT;
+		have = KR_PAGE_SIZE;
 	}
 	return done;
 }
@@ -272,9 +294,9 @@ static void consume(struct kr_sock *ks, u32 len)
 	struct kr_rx *rx = &ep->vqp.rx;
 
 	kr_host_lock(ep->host);
-	/* A window may shrink; one that grew would move pages that are read. */
+	/* SO_RCVBUF may be set at any time. */
 	if (ks->inet.sk.sk_userlocks & SOCK_RCVBUF_LOCK)
-		rx->limit = min(rx->limit, kr_sock_rcvlimit(&ks->inet.sk));
+		rx->limit = kr_sock_rcvlimit(&ks->inet.sk);
 	kr_vqp_consumed(&ep->vqp, len, ktime_get_ns());
 	kr_host_unlock(ep->host);
 	ks->rx_rdma += len;
@@ -285,14 +307,14 @@ static void consume(struct kr_sock *ks, u32 len)
 static int take(struct kr_sock *ks, struct msghdr *msg, size_t len, int flags,
 		u64 peeked, bool *is_eof)
 {
-	u64 pos, nr = ready(ks->ep, peeked, &pos, is_eof);
+	struct view view;
 	int ret;
 
-	ret = min_t(u64, nr, min_t(size_t, len, CHUNK_MAX));
+	ret = ready(ks->ep, peeked, min_t(size_t, len, CHUNK_MAX), &view, is_eof);
 	if (!ret)
 		return 0;
 	if (!(flags & MSG_TRUNC))
-		ret = copy_out(&ks->ep->vqp.rx.buf, pos, ret, &msg->msg_iter);
+		ret = copy_out(&view, ret, &msg->msg_iter);
 	if (ret > 0 && !(flags & MSG_PEEK))
 		consume(ks, ret);
 	return ret;
@@ -315,12 +337,12 @@ static int why_wait(struct sock *sk, bool is_eof, long timeo)
 	return 1;
 }
 
-static u64 nr_ready(struct kr_sock *ks)
+static bool is_readable(struct kr_sock *ks)
 {
+	struct view view;
 	bool is_eof;
-	u64 pos;
 
-	return ready(ks->ep, 0, &pos, &is_eof);
+	return ready(ks->ep, 0, 1, &view, &is_eof);
 }
 
 static int recv_rdma(struct kr_sock *ks, struct msghdr *msg, size_t len, int flags)
@@ -345,7 +367,7 @@ static int recv_rdma(struct kr_sock *ks, struct msghdr *msg, size_t len, int fla
 		if (ret < 0)
 			break;
 		done += ret;
-		if (done == len && (len || nr_ready(ks)))
+		if (done == len && (len || is_readable(ks)))
 			break;
 		if (ret)
 			continue;

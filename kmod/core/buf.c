@@ -2,7 +2,7 @@
 /* Position-addressed page buffers: see buf.h. */
 #include "buf.h"
 
-enum { KR_BUF_SLOTS_MIN = 16 };
+enum { KR_BUF_SLOTS_MIN = 4 };
 
 static void **slot_of(const struct kr_buf *b, u64 pos)
 {

@@ -3,8 +3,9 @@
  * Stream bytes in pages, addressed by position.  Byte p of the stream lies in
  * page p / KR_PAGE_SIZE at offset p % KR_PAGE_SIZE, so bytes may arrive in any
  * order, and two writers of the same position write the same place.  A ring of
- * page pointers covers the window; it is allocated at first use, pages when
- * written, and given back as positions are passed.
+ * page pointers covers what is held; it grows with that, so that whoever keeps
+ * pointers to it or to slots does so under the lock only.  Pages are allocated
+ * when written, and given back as positions are passed.
  */
 #ifndef KRCORE_CORE_BUF_H
 #define KRCORE_CORE_BUF_H

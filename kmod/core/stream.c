@@ -165,8 +165,7 @@ static bool rx_store(struct kr_rx *rx, u64 pos, const u8 *bytes, u32 len)
 		bytes += rx->accepted - pos;
 		pos = rx->accepted;
 	}
-	/* As wide as what the peer may send, whatever the limit became since. */
-	if (kr_buf_grow(&rx->buf, rx->read, kr_rx_edge(rx) - rx->read))
+	if (kr_buf_grow(&rx->buf, rx->read, hi - rx->read))
 		return false;
 	if (pos > rx->accepted && kr_ranges_is_full_for(&rx->ooo, pos, hi))
 		return false;

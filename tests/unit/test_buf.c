@@ -49,7 +49,7 @@ Test(buf, grow__keeps_what_is_held)
 
 	kr_buf_init(&b, NULL);
 	fill(in, sizeof(in));
-	cr_assert_eq(kr_buf_grow(&b, pos, 1), 0);
+	cr_assert_eq(kr_buf_grow(&b, pos, sizeof(in)), 0);
 	cr_assert_eq(kr_buf_write(&b, pos, in, sizeof(in)), 0);
 	cr_assert_eq(kr_buf_grow(&b, pos, KR_BUF_BYTES_MAX), 0);
 	kr_buf_read(&b, pos, out, sizeof(out));
