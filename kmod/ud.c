@@ -5,9 +5,9 @@
  *
  * Operation
  *   One CQ for both queues, large enough for every WR, and one tasklet that
- *   polls it; the CQ's own callback only schedules that, since some kernels call
- *   it with interrupts off.  Received packets go to host.c and the buffers back
- *   to the QP, a chain at a time.
+ *   polls it; the CQ's own callback runs that at once where it may, and else
+ *   schedules it, since some drivers call with interrupts off.  Received packets
+ *   go to host.c and the buffers back to the QP, a chain at a time.
  *
  * Errors
  *   Any bad WC while the QP is up, or an event about it or its CQ, has it
@@ -139,9 +139,20 @@ static void on_poll(struct tasklet_struct *t)
 static void on_completion(struct ib_cq *cq, void *context)
 {
 	struct kr_dev *dev = context;
+	struct tasklet_struct *t = &dev->poll;
 
-	if (!READ_ONCE(dev->is_closing))
-		tasklet_schedule(&dev->poll);
+	if (READ_ONCE(dev->is_closing))
+		return;
+	/* In softirq the tasklet's turn need not be waited for, only its peers. */
+	if (!in_serving_softirq() || irqs_disabled() || !tasklet_trylock(t)) {
+		tasklet_schedule(t);
+		return;
+	}
+	if (!atomic_read(&t->count))
+		on_poll(t);
+	else
+		tasklet_schedule(t);
+	tasklet_unlock(t);
 }
 
 static void on_cq_event(struct ib_event *event, void *context)

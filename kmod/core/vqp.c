@@ -246,13 +246,15 @@ void kr_vqp_wrote(struct kr_vqp *v, u32 len, u32 cork, u64 now)
 	kr_vqp_tick(v, now);
 }
 
-void kr_vqp_consumed(struct kr_vqp *v, u32 len, u64 now)
+bool kr_vqp_consumed(struct kr_vqp *v, u32 len, u64 now)
 {
 	kr_rx_consume(&v->rx, len);
 	if (kr_rx_is_trimmable(&v->rx))
 		kr_vqp_tick(v, now);
-	if (v->state == KR_VQP_OPEN && kr_rx_is_edge_due(&v->rx))
-		kr_vqp_send(v, KR_SEND_WINDOW);
+	if (v->state != KR_VQP_OPEN || !kr_rx_is_edge_due(&v->rx))
+		return false;
+	kr_vqp_send(v, KR_SEND_WINDOW);
+	return true;
 }
 
 void kr_vqp_shutdown(struct kr_vqp *v, u64 now)

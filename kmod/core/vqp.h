@@ -117,8 +117,8 @@ int kr_vqp_attach_server(struct kr_assoc *a, struct kr_vqp *v, u64 peer_id,
 
 /* The user put @len bytes at tx.end.  @cork: as in struct kr_vqp. */
 void kr_vqp_wrote(struct kr_vqp *v, u32 len, u32 cork, u64 now);
-/* The user took @len bytes from rx.read. */
-void kr_vqp_consumed(struct kr_vqp *v, u32 len, u64 now);
+/* The user took @len bytes from rx.read.  True: there is output now. */
+bool kr_vqp_consumed(struct kr_vqp *v, u32 len, u64 now);
 /* No more bytes will be written. */
 void kr_vqp_shutdown(struct kr_vqp *v, u64 now);
 /*
