@@ -322,7 +322,6 @@ static int begin(struct kr_sock *ks, struct sockaddr *addr, int len)
 	err = kr_inner_get(ks);
 	if (err)
 		return err;
-	kr_inner_push(ks);
 	memset(&ks->peer_addr, 0, sizeof(ks->peer_addr));
 	ks->peer_addr_len = min_t(int, len, sizeof(ks->peer_addr));
 	memcpy(&ks->peer_addr, addr, ks->peer_addr_len);

@@ -67,14 +67,12 @@ static void hold_net(struct sock *isk)
 	sock_inuse_add(net, 1);
 }
 
-int kr_inner_get(struct kr_sock *ks)
+static int create(struct kr_sock *ks)
 {
 	struct sock *sk = &ks->inet.sk;
 	struct socket *inner;
 	int err;
 
-	if (ks->inner)
-		return 0;
 	err = sock_create_kern(sock_net(sk), sk->sk_family, SOCK_STREAM,
 			       IPPROTO_TCP, &inner);
 	if (err)
@@ -85,8 +83,17 @@ int kr_inner_get(struct kr_sock *ks)
 	SOCK_INODE(inner)->i_gid = SOCK_INODE(sk->sk_socket)->i_gid;
 	graft(inner->sk, sk->sk_socket);
 	ks->inner = inner;
-	kr_inner_push(ks);
 	return 0;
+}
+
+/* The inner socket is there, with the settings of the outer one.  0 or -errno. */
+int kr_inner_get(struct kr_sock *ks)
+{
+	int err = ks->inner ? 0 : create(ks);
+
+	if (!err)
+		kr_inner_push(ks);
+	return err;
 }
 
 void kr_inner_put(struct kr_sock *ks)

@@ -44,7 +44,6 @@ int kr_listen(struct socket *sock, int backlog)
 	err = kr_inner_get(ks);
 	if (err)
 		goto out;
-	kr_inner_push(ks);
 	kr_inner_plain(ks);
 	err = ks->inner->ops->listen(ks->inner, backlog);
 	if (err || ks->mode == KR_MODE_LISTEN)

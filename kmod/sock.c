@@ -21,9 +21,11 @@ unsigned int kr_rcvbuf = 2 << 20;
 module_param_named(rcvbuf, kr_rcvbuf, uint, 0644);
 MODULE_PARM_DESC(rcvbuf, "receive window of a connection in bytes, unless SO_RCVBUF is set");
 
-/* All sockets by serial number, for krcorectl. */
+/*
+ * All sockets by serial number, for krcorectl.  Numbers are used again, lowest
+ * first, and one is nobody's: so the array keeps its nodes while sockets come and go.
+ */
 static DEFINE_XARRAY_ALLOC1(socks);
-static u32 next_serial;
 
 enum { BUF_MIN = 4096 };
 
@@ -59,8 +61,7 @@ static int sock_init(struct sock *sk)
 	INIT_LIST_HEAD(&ks->accept_q);
 	spin_lock_init(&ks->accept_lock);
 	ks->born_ns = ktime_get_ns();
-	if (xa_alloc_cyclic(&socks, &ks->serial, ks, xa_limit_31b, &next_serial,
-			    GFP_KERNEL) >= 0)
+	if (!xa_alloc(&socks, &ks->serial, ks, xa_limit_31b, GFP_KERNEL))
 		return 0;
 	/* May be set all the same, and then be another's by the time of destroy. */
 	ks->serial = 0;
@@ -238,10 +239,8 @@ static int kr_bind(struct socket *sock, struct sockaddr *addr, int len)
 
 	lock_sock(sock->sk);
 	err = kr_inner_get(ks);
-	if (!err) {
-		kr_inner_push(ks);
+	if (!err)
 		err = ks->inner->ops->bind(ks->inner, addr, len);
-	}
 	release_sock(sock->sk);
 	return err;
 }
@@ -578,11 +577,15 @@ static struct inet_protosw sw_v6 = {
 
 int kr_sock_init(void)
 {
+	u32 nobody;
 	int err;
 
-	err = proto_register(&kr_prot_v4, 1);
+	err = xa_alloc(&socks, &nobody, NULL, xa_limit_31b, GFP_KERNEL);
 	if (err)
 		return err;
+	err = proto_register(&kr_prot_v4, 1);
+	if (err)
+		goto err_free;
 	err = proto_register(&kr_prot_v6, 1);
 	if (err)
 		goto err_unregister_v4;
@@ -596,6 +599,8 @@ err_unregister_v6:
 	proto_unregister(&kr_prot_v6);
 err_unregister_v4:
 	proto_unregister(&kr_prot_v4);
+err_free:
+	xa_destroy(&socks);
 	return err;
 }
 
@@ -606,4 +611,5 @@ void kr_sock_exit(void)
 	rcu_barrier();			/* SOCK_RCU_FREE sockets, endpoints */
 	proto_unregister(&kr_prot_v6);
 	proto_unregister(&kr_prot_v4);
+	xa_destroy(&socks);
 }

@@ -155,7 +155,7 @@ void kr_listen_confirmed(struct kr_ep *ep);
 void kr_listen_released(struct kr_ep *ep);
 
 /* inner.c; all but sync and result with lock_sock held */
-int kr_inner_get(struct kr_sock *ks);	/* makes it unless there */
+int kr_inner_get(struct kr_sock *ks);	/* makes it unless there, and pushes */
 void kr_inner_put(struct kr_sock *ks);
 void kr_inner_push(struct kr_sock *ks);
 void kr_inner_keepalive(struct kr_sock *ks, bool is_on);
