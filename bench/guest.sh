@@ -16,7 +16,7 @@ H1=10.77.0.1
 # Ports of h1: one for each program and carrier.
 declare -A PORT=([iperf3.tcp]=5201 [iperf3.krcore]=5202 [sockperf.tcp]=11111
 	[sockperf.krcore]=11112 [connect.tcp]=7001 [connect.krcore]=7002
-	[connect.rsocket]=7003 [connect.cm]=7004 [ud]=18515 [rc]=18516)
+	[connect.rsocket]=7003 [connect.cm]=7004 [pingpong.ud]=18515 [up.rc]=18516 [up.ud]=18517)
 
 # What the progress lines call the questions.
 declare -A TITLE=([connect]="connect and first echo" [pingpong]="64 B ping-pong"
@@ -57,8 +57,9 @@ servers()
 	done
 	if [[ $1 == bench ]]; then
 		on rsocket $CONNECT server "${PORT[connect.rsocket]}" &
-		again ib_send_lat -d rxe0 -x 1 -c UD -e -F -s 64 -n 1000 -p "${PORT[ud]}" &
-		again ib_send_bw -d rxe0 -x 1 -c RC -e -F -s 65536 -n 2000 -p "${PORT[rc]}" &
+		again ib_send_lat -d rxe0 -x 1 -c UD -e -F -s 64 -n 1000 -p "${PORT[pingpong.ud]}" &
+		again ib_send_bw -d rxe0 -x 1 -c RC -e -F -s 65536 -n 2000 -p "${PORT[up.rc]}" &
+		again ib_send_bw -d rxe0 -x 1 -c UD -e -F -s 4096 -n 16000 -p "${PORT[up.ud]}" &
 		[[ ! -x $CMCONNECT ]] || $CMCONNECT server "${PORT[connect.cm]}" &
 	fi
 	sleep 0.5
@@ -116,15 +117,20 @@ ask()
 {
 	local question=$1 carrier=$2 n=$3
 	case $question.$carrier in
-	*.ud)
-		lab-wait-port "${PORT[ud]}" h1
-		run "$question" ud "$n" ib_send_lat -d rxe0 -x 1 -c UD -e -F \
-			-s 64 -n 1000 -p "${PORT[ud]}" $H1
+	pingpong.ud)
+		lab-wait-port "${PORT[pingpong.ud]}" h1
+		run pingpong ud "$n" ib_send_lat -d rxe0 -x 1 -c UD -e -F \
+			-s 64 -n 1000 -p "${PORT[pingpong.ud]}" $H1
 		;;
-	*.rc)
-		lab-wait-port "${PORT[rc]}" h1
-		run "$question" rc "$n" ib_send_bw -d rxe0 -x 1 -c RC -e -F \
-			-s 65536 -n 2000 -p "${PORT[rc]}" $H1
+	up.rc)
+		lab-wait-port "${PORT[up.rc]}" h1
+		run up rc "$n" ib_send_bw -d rxe0 -x 1 -c RC -e -F \
+			-s 65536 -n 2000 -p "${PORT[up.rc]}" $H1
+		;;
+	up.ud)
+		lab-wait-port "${PORT[up.ud]}" h1
+		run up ud "$n" ib_send_bw -d rxe0 -x 1 -c UD -e -F \
+			-s 4096 -n 16000 -p "${PORT[up.ud]}" $H1
 		;;
 	*.cm)
 		if [[ -x $CMCONNECT ]]; then
@@ -156,7 +162,7 @@ carriers()
 	[[ $1 == bench ]] || return 0
 	case $2 in
 	pingpong) echo ud ;;
-	up) echo rc ;;
+	up) echo ud rc ;;
 	connect) echo cm rsocket ;;
 	esac
 }

@@ -57,9 +57,9 @@ def _send_lat(text):
 
 def _values(question, carrier, text):
     """Numbers of one measurement, and the bytes that it is sure to move."""
-    if carrier == "ud":
+    if question == "pingpong" and carrier == "ud":
         return _send_lat(text), 0
-    if carrier == "rc":
+    if question == "up" and carrier in ("ud", "rc"):
         return {"up": _perftest_row(text)[3] * 1.048576}, 0
     if question == "pingpong":
         return _sockperf(text), 0

@@ -9,6 +9,7 @@ NAMES = {"tcp": "TCP", "krcore": "krcore", "ud": "raw UD", "rc": "raw RC",
 TARGETS = [
     ("rtt_p50", "ud", "<=", 1.0, "64 B round trip / raw UD verbs"),
     ("rtt_p50", "tcp", "", 0, "64 B round trip / kernel TCP"),
+    ("up", "ud", "", 0, "one stream / raw UD verbs, 4 KiB"),
     ("up", "rc", ">=", 1.0, "one stream / raw RC verbs, 64 KiB"),
     ("up", "tcp", "", 0, "one stream / kernel TCP"),
     ("connect_p50", "tcp", "<=", 0.7, "connect / kernel TCP"),

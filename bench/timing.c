@@ -4,7 +4,8 @@
  * command line, the rounds of the client, and the JSON that it prints:
  * percentiles and all samples, in microseconds.  The first connections, which
  * find peers and fill caches, are made but not counted; the very first one is
- * told apart.
+ * told apart.  Between two there is a pause, so that the end of one, which takes
+ * both hosts a while, is not measured with the beginning of the next.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -16,7 +17,7 @@
 
 #include "timing.h"
 
-enum { COUNT_DEFAULT = 100, COUNT_MAX = 100000, NR_WARM_UP = 5 };
+enum { COUNT_DEFAULT = 100, COUNT_MAX = 100000, NR_WARM_UP = 5, PAUSE_MS = 10 };
 
 double timing_now_us(void)
 {
@@ -49,6 +50,7 @@ static int client(const struct program *program, const struct sockaddr_in *to,
 {
 	double *connects = calloc(count, sizeof(*connects));
 	double *totals = calloc(count, sizeof(*totals));
+	const struct timespec pause = { .tv_nsec = PAUSE_MS * 1000000L };
 	struct sample s, first = { 0 };
 
 	if (!connects || !totals) {
@@ -57,6 +59,7 @@ static int client(const struct program *program, const struct sockaddr_in *to,
 	}
 	for (int i = -NR_WARM_UP; i < count; i++) {
 		s = program->one(to);
+		nanosleep(&pause, NULL);
 		if (i == -NR_WARM_UP)
 			first = s;
 		if (i < 0)
