@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Endpoints: VQPs with their timer and their way to the socket.  See ep.h. */
+#include <linux/module.h>
 #include <linux/slab.h>
 #include "ep.h"
 #include "sock.h"
 #include "trace.h"
+
+static unsigned int max_orphans = 16384;
+module_param(max_orphans, uint, 0644);
+MODULE_PARM_DESC(max_orphans,
+		 "connections that may live on after close(), to deliver what was written");
+static atomic_t nr_orphans;
 
 static void on_timer(struct timer_list *timer)
 {
@@ -65,6 +72,18 @@ void kr_ep_arm(struct kr_vqp *v, u64 when)
 		kr_ep_get(ep);
 }
 
+bool kr_ep_orphan(struct kr_ep *ep)
+{
+	lockdep_assert_held(&ep->host->lock);
+	if (atomic_inc_return(&nr_orphans) > READ_ONCE(max_orphans)) {
+		atomic_dec(&nr_orphans);
+		kr_stat_inc(KR_STAT_orphans_reset);
+		return false;
+	}
+	ep->is_orphan = true;
+	return true;
+}
+
 static const char *cause_of(u32 events)
 {
 	if (events & KR_EV_END)
@@ -92,6 +111,9 @@ void kr_ep_released(struct kr_vqp *v)
 
 	/* Also one that could not even be attached: it is not a server yet. */
 	kr_listen_released(ep);
+	if (ep->is_orphan)
+		atomic_dec(&nr_orphans);
+	ep->is_orphan = false;
 	if (del_timer(&ep->timer))
 		kr_ep_put(ep);
 	kr_ep_put(ep);

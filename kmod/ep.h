@@ -25,6 +25,7 @@ struct kr_ep {
 	struct timer_list timer;
 	struct sock *sk;		/* host->lock: the socket, or NULL */
 	enum kr_vqp_state traced;	/* host->lock: the last state told to tracers */
+	bool is_orphan;			/* host->lock: counted as one */
 
 	/* protected by listener->accept_lock */
 	struct kr_sock *listener;	/* with reference while on its lists */
@@ -37,6 +38,9 @@ struct kr_ep *kr_ep_create(struct kr_host *host, u32 tx_limit, u32 rx_limit,
 			   void *owner, gfp_t gfp);
 void kr_ep_get(struct kr_ep *ep);
 void kr_ep_put(struct kr_ep *ep);
+
+/* The user is gone: false when there are too many of these.  Under host->lock. */
+bool kr_ep_orphan(struct kr_ep *ep);
 
 /* struct kr_ops, under host->lock. */
 int kr_ep_incoming(struct kr_assoc *a, const struct kr_connect *c,

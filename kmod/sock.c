@@ -187,6 +187,9 @@ static void close_ep(struct kr_sock *ks)
 		kr_vqp_abort(&ep->vqp, ECONNRESET, KR_RST_ABORT, ktime_get_ns());
 	else
 		kr_vqp_close(&ep->vqp, ktime_get_ns());
+	/* As TCP: nobody can have the kernel keep any number of connections. */
+	if (ep->vqp.is_attached && !kr_ep_orphan(ep))
+		kr_vqp_abort(&ep->vqp, ECONNRESET, KR_RST_ABORT, ktime_get_ns());
 	kr_host_unlock(ep->host);
 	if (is_linger && sk->sk_lingertime && !(current->flags & PF_EXITING))
 		linger(ks);
@@ -238,7 +241,9 @@ static int kr_bind(struct socket *sock, struct sockaddr *addr, int len)
 	int err;
 
 	lock_sock(sock->sk);
-	err = kr_inner_get(ks);
+	/* An accepted connection has no inner socket that would say so. */
+	err = ks->mode == KR_MODE_RDMA || ks->mode == KR_MODE_ASKING ? -EINVAL :
+								       kr_inner_get(ks);
 	if (!err)
 		err = ks->inner->ops->bind(ks->inner, addr, len);
 	release_sock(sock->sk);

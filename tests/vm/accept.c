@@ -49,6 +49,16 @@ static void nobody_waiting(struct side *s)
 	EVENTS_ARE(lfd, 0);
 }
 
+static void bind_accepted(struct side *s)
+{
+	struct addr any = addr_any(s->family, 0);
+	long long port;
+	int lfd = listener_with_client(s, &port);
+	int fd = CHECK_OK(accept(lfd, NULL, NULL));
+
+	CHECK_ERR(bind(fd, &any.sa, any.len), EINVAL);
+}
+
 static void not_listening(struct side *s)
 {
 	int fd = sock_new(s, 0);
@@ -437,6 +447,7 @@ const struct test_case accept_cases[] = {
 	{ "accept.flags", flags, 0 },
 	{ "accept.nobody_waiting", nobody_waiting, 0 },
 	{ "accept.not_listening", not_listening, 0 },
+	{ "accept.bind_accepted", bind_accepted, 0 },
 	{ "accept.blocked", blocked, 0 },
 	{ "accept.names", names, 0 },
 	{ "accept.name_short", name_short, 0 },

@@ -7,7 +7,7 @@ conns=${KR_CONNS:-1000}
 lab -m 2G -- "serve" "cases bulk.sizes
 	one=\$(nr_qps)
 	mark
-	cases --conns $conns many.idle &
+	cases --timeout $((300 + conns / 25)) --conns $conns many.idle &
 	test=\$!
 	most=0
 	while kill -0 \$test 2>/dev/null; do

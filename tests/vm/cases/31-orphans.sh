@@ -1,0 +1,40 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Connections live on after close() to deliver their bytes, but not any number.
+. tests/vm/lib.sh
+
+[[ $KR_PROTO == tcp ]] && skip 'TCP has its own bound'
+lab -- 'cat > /run/sink.py <<-END
+	import socket
+	listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 254)
+	listener.bind(("", 7100))
+	listener.listen()
+	for _ in range(2):
+	    conn, total = listener.accept()[0], 0
+	    try:
+	        while data := conn.recv(65536):
+	            total += len(data)
+	        print("end after", total, flush=True)
+	    except ConnectionResetError:
+	        print("reset", flush=True)
+	END
+	python3 /run/sink.py >"$OUT/sink"
+	diff "$OUT/sink" - <<-END
+	end after 1000000
+	reset
+	END' '
+	limit=/sys/module/krcore/parameters/max_orphans
+	send() {
+		python3 -c "import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 254)
+s.connect((\"h1\", 7100))
+s.sendall(bytes(1000000))"
+	}
+	lab-wait-port 7100 h1
+	mark
+	send
+	[[ $(counter orphans_reset) == 0 ]] || fail "an orphan was reset for no reason"
+	echo 0 >$limit
+	send
+	[[ $(counter orphans_reset) == 1 ]] || fail "no orphan was reset"
+	over_rdma_only 1000000'
