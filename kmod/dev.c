@@ -64,6 +64,7 @@ static bool is_usable(const struct kr_dev *dev)
 
 static void set_end(const struct kr_dev *dev, struct kr_end *end)
 {
+	end->nr = 0;
 	end->qpn = READ_ONCE(dev->qpn);
 	end->qkey = dev->qkey;
 	end->mtu = READ_ONCE(dev->mtu);

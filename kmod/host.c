@@ -519,7 +519,8 @@ static void answer_path_req(const struct kr_path_msg *pm)
 		if (err) {
 			kr_dev_ah_put(ah);
 			kr_dev_put(dev);
-			resolve_conflict(host, err);
+			if (err != -EALREADY)
+				resolve_conflict(host, err);
 		}
 	}
 	kr_host_put(host);

@@ -167,11 +167,22 @@ static void set_path(struct kr_assoc *a, enum kr_path_state to)
 	a->is_silent_told = false;
 }
 
-static void set_ends(struct kr_assoc *a, const struct kr_end *local,
-		     const struct kr_end *remote)
+static bool is_same_end(const struct kr_end *x, const struct kr_end *y)
 {
+	return x->qpn == y->qpn && x->qkey == y->qkey && x->mtu == y->mtu &&
+	       !memcmp(x->gid, y->gid, 16);
+}
+
+/* @remote_nr: the number of that end, as far as it is known. */
+static void set_ends(struct kr_assoc *a, const struct kr_end *local,
+		     const struct kr_end *remote, u16 remote_nr)
+{
+	u16 nr = a->local.nr + !is_same_end(&a->local, local);
+
 	a->local = *local;
+	a->local.nr = nr;
 	a->remote = *remote;
+	a->remote.nr = remote_nr;
 	a->mtu = min_t(u32, min(local->mtu, remote->mtu), KR_PKT_MAX);
 }
 
@@ -180,7 +191,7 @@ void kr_assoc_path_start(struct kr_assoc *a, const struct kr_end *local,
 {
 	if (a->is_ended)
 		return;
-	set_ends(a, local, remote);
+	set_ends(a, local, remote, a->remote.nr);
 	a->token = token;
 	a->path_tries = 0;
 	a->path_ns = now;
@@ -210,8 +221,11 @@ int kr_assoc_path_req(struct kr_assoc *a, const struct kr_end *local,
 		kr_assoc_ping(a);
 		return -EEXIST;
 	}
+	/* It was under way when its sender moved on. */
+	if (a->remote_id == pm->assoc && (s16)(pm->end.nr - a->remote.nr) < 0)
+		return -EALREADY;
 	a->remote_id = pm->assoc;
-	set_ends(a, local, &pm->end);
+	set_ends(a, local, &pm->end, pm->end.nr);
 	a->is_path_rep_due = true;
 	return 0;
 }
@@ -232,6 +246,7 @@ void kr_assoc_path_rep(struct kr_assoc *a, const struct kr_path_msg *pm, u64 now
 	a->remote_id = pm->assoc;
 	a->is_proven = true;
 	a->mtu = min_t(u32, a->mtu, pm->end.mtu);
+	a->remote.nr = pm->end.nr;
 	/* The peer waits for a packet with its tag: that is its proof. */
 	a->is_ping_due = true;
 	path_ready(a, now);

@@ -118,7 +118,8 @@ void kr_assoc_path_start(struct kr_assoc *a, const struct kr_end *local,
  * claims another association, ours is asked for a sign of life first; -ESTALE:
  * so it does, and ours has no VQPs: nothing is lost when the caller ends it and
  * lets the request be repeated.  (Without that, an association that lost its
- * path would keep the peer's new one out for ever.)
+ * path would keep the peer's new one out for ever.)  -EALREADY: it is older than
+ * one that was taken.
  */
 int kr_assoc_path_req(struct kr_assoc *a, const struct kr_end *local,
 		      const struct kr_path_msg *pm, u64 now);

@@ -144,7 +144,7 @@ static void put_end(u8 *p, const struct kr_end *e)
 	put_unaligned_be32(e->qpn, p + 16);
 	put_unaligned_be32(e->qkey, p + 20);
 	put_unaligned_be16(e->mtu, p + 24);
-	put_unaligned_be16(0, p + 26);
+	put_unaligned_be16(e->nr, p + 26);
 }
 
 static bool get_end(const u8 *p, struct kr_end *e)
@@ -153,6 +153,7 @@ static bool get_end(const u8 *p, struct kr_end *e)
 	e->qpn = get_unaligned_be32(p + 16);
 	e->qkey = get_unaligned_be32(p + 20);
 	e->mtu = get_unaligned_be16(p + 24);
+	e->nr = get_unaligned_be16(p + 26);
 	return e->qpn >= 2 && e->qpn < 1u << 24 &&
 	       e->mtu >= KR_PKT_MIN;
 }

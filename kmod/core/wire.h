@@ -130,6 +130,7 @@ struct kr_end {
 	u32 qpn;
 	u32 qkey;
 	u16 mtu;			/* bytes of a UD message */
+	u16 nr;				/* grows with each change within an association */
 };
 
 struct kr_path_msg {

@@ -88,6 +88,27 @@ Test(assoc, path_req__an_association_without_vqps_is_not_worth_a_doubt)
 	cr_expect_eq(b->path, KR_PATH_NONE);
 }
 
+Test(assoc, path_req__a_late_one_does_not_bring_an_old_end_back)
+{
+	struct kr_end moved = ends[CLIENT];
+	struct kr_path_msg late;
+
+	connected();
+	late = claim(a->local_id);
+	late.end = a->local;
+	moved.qpn++;
+	kr_assoc_path_lost(a, now);
+	kr_assoc_path_start(a, &moved, &ends[SERVER], 5, now);
+	pass(KR_SEC);
+	cr_expect_eq(a->path, KR_PATH_READY);
+	cr_expect_eq(b->remote.qpn, moved.qpn);
+
+	cr_expect_eq(kr_assoc_path_req(b, &ends[SERVER], &late, now), -EALREADY);
+	cr_expect_eq(b->remote.qpn, moved.qpn);
+	late.end = a->local;
+	cr_expect_eq(kr_assoc_path_req(b, &ends[SERVER], &late, now), 0);
+}
+
 Test(assoc, path_req__an_unproven_claim_gives_way)
 {
 	struct kr_path_msg pm = claim(0x7777);
