@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Tests of the lab itself, without krcore.  Prints one line for each case and
-# a summary; LAB_OPTS is given to each `lab run`.
+# a summary; LAB_ARGS is given to each `lab run`.
 
 cd "$(dirname "$0")/../.." || exit 1
 lab=tools/lab/lab
@@ -15,8 +15,7 @@ passed=0 failed=0
 case_() {
 	local name=$1 expected=$2 pattern=$3 status
 	shift 3
-	# shellcheck disable=SC2086
-	timeout 240 $lab run --no-krcore $LAB_OPTS "$@" > "$log" 2>&1
+	timeout 240 $lab run --no-krcore "$@" > "$log" 2>&1
 	status=$?
 	if [[ $status == "$expected" ]] && grep -Eq -- "$pattern" "$log"; then
 		echo "ok   $name"

@@ -79,6 +79,13 @@ cases()
 	"$SOCKTEST" client -p "$KR_PROTO" "${options[@]}" h1 "$@"
 }
 
+# Load krcore again.
+load()
+{
+	# shellcheck disable=SC2086
+	insmod "$LAB_KMOD" $LAB_KMOD_ARGS
+}
+
 # kr CMD...: run a program over krcore (or as it is with KR_PROTO=tcp).
 kr()
 {
@@ -142,7 +149,7 @@ over_tcp_only()
 # wait_file FILE [SECONDS]
 wait_file()
 {
-	local end=$((SECONDS + ${2:-120}))
+	local end=$((SECONDS + ${2:-120} * LAB_SLOW))
 	until [[ -e $1 ]]; do
 		((SECONDS < end)) || fail "$1 did not come"
 		sleep 0.1
@@ -179,7 +186,7 @@ sound()
 # within SECONDS CMD...: until CMD succeeds.
 within()
 {
-	local end=$((SECONDS + $1))
+	local end=$((SECONDS + $1 * LAB_SLOW))
 	shift
 	until "$@"; do
 		((SECONDS < end)) || fail "not in time: $*"

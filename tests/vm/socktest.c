@@ -284,6 +284,7 @@ int main(int argc, char **argv)
 		.timeout_s = 300,
 	};
 	const char *role = argc > 1 ? argv[1] : "";
+	const char *slow = getenv("LAB_SLOW");
 	int opt;
 
 	if (!strcmp(role, "exec-helper"))
@@ -296,6 +297,8 @@ int main(int argc, char **argv)
 	argv++;
 	while ((opt = getopt_long(argc, argv, "p:46h", long_options, NULL)) >= 0)
 		take_option(&o, opt);
+	if (slow && atoi(slow) > 1)
+		o.timeout_s *= atoi(slow);
 	if (!strcmp(role, "server")) {
 		struct rlimit files = { 1 << 20, 1 << 20 };
 

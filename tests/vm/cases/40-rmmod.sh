@@ -12,7 +12,7 @@ lab -- 'serve' 'before=$(rdma resource show)
 	if rdma resource show qp | grep -q krcore; then fail "QPs are left"; fi
 	if rdma resource show mr | grep -q krcore; then fail "MRs are left"; fi
 	for i in 1 2 3; do
-		insmod /build/kmod/krcore.ko
+		load
 		mark
 		cases bulk.sizes
 		over_rdma 100000

@@ -12,7 +12,7 @@ lab --timeout 400 -- '"$SOCKTEST" server >/dev/null 2>&1 &
 	pkill -KILL -P $server || true
 	kill -KILL $server
 	within 120 rmmod krcore
-	insmod /build/kmod/krcore.ko
+	load
 	sound
 	: >"$OUT/back"
 	serve

@@ -3,6 +3,7 @@
 
 import argparse
 import os
+import shlex
 import sys
 
 from . import doctor, image, shell
@@ -45,6 +46,9 @@ def _boot_options():
     add("--kmod", metavar="FILE", help="another krcore.ko")
     add("--kernel", metavar="DIR",
         help="another unpacked kernel: DIR/boot/vmlinuz-*, DIR/lib/modules/*")
+    add("--slow", type=_positive, default=1, metavar="N",
+        help="allow N times the time for everything, as a kernel full of "
+        "checks needs it")
     add("--append", default="", metavar="ARGS",
         help="more of a kernel command line")
     add("--profile", action="store_true",
@@ -124,6 +128,8 @@ def main(argv):
     if "--" in argv:
         at = argv.index("--")
         argv, commands = argv[:at], argv[at + 1:]
+    if argv and argv[0] in ("run", "shell"):
+        argv = argv + shlex.split(os.environ.get("LAB_ARGS", ""))
     opts = _parser().parse_args(argv)
     # A user's PATH has no modprobe and depmod.
     os.environ["PATH"] += ":/usr/sbin:/sbin"

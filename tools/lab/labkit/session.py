@@ -20,6 +20,7 @@ from .machine import Machine
 TICK_S = 0.03
 BOOT_TIMEOUT_S = 180
 FINISH_TIMEOUT_S = 20
+LEAKS_TIMEOUT_S = 900
 AFTER_FAILURE_S = 15
 
 
@@ -36,7 +37,7 @@ def _sweep():
 
 
 # The first packets of an emulated host take a while: patience for the hello.
-SLOW_ARGS = "grace_ms=500"
+GRACE_MS = 500
 
 
 class Session:
@@ -124,7 +125,8 @@ class Session:
             "HOSTS": opts.hosts, "WITH_COMMANDS": len(opts.commands),
             "NO_RDMA": opts.no_rdma, "NO_KRCORE": opts.no_krcore,
             "NETEM": opts.netem, "KMOD": module, "KMOD_NEEDS": needs,
-            "KMOD_ARGS": f"{SLOW_ARGS} {opts.module_args}".strip(),
+            "KMOD_ARGS": f"grace_ms={GRACE_MS * opts.slow} "
+                         f"{opts.module_args}".strip(), "SLOW": opts.slow,
             "TERM_TYPE": opts.term})
 
     def _links(self):
@@ -149,6 +151,7 @@ class Session:
                 "memory": self.opts.memory, "smp": self.opts.smp,
                 "append": self.opts.append, "verbose": self.opts.verbose,
                 "shell": self.opts.shell,
+                "other_kernel": bool(self.opts.kernel),
                 "profiler": image.profiler() if self.opts.profile else None}
         began = time.monotonic()
         for number, link in enumerate(self._links(), 1):
@@ -159,14 +162,15 @@ class Session:
                                    machine.on_control)
             self.selector.register(machine.output, selectors.EVENT_READ,
                                    machine.on_output)
-        deadline = began + BOOT_TIMEOUT_S
+        patience = BOOT_TIMEOUT_S * self.opts.slow
+        deadline = began + patience
         while any(m.state == "booting" for m in self.machines):
             self._turn()
             for m in self.machines:
                 if m.failure or not m.alive() or time.monotonic() > deadline:
                     why = m.failure or (
                         "switched itself off" if not m.alive()
-                        else f"not up after {BOOT_TIMEOUT_S} s")
+                        else f"not up after {patience} s")
                     if m.state == "booting":
                         raise LabError(f"{m.name} did not boot: {why}\n"
                                        + m.last_words())
@@ -220,7 +224,8 @@ class Session:
     def run(self):
         """Run the commands of all hosts; leaves problems and exit set."""
         active = self.machines[:len(self.opts.commands)]
-        deadline = time.monotonic() + self.opts.timeout
+        timeout = self.opts.timeout * self.opts.slow
+        deadline = time.monotonic() + timeout
         reported = set()
         while not all(m.state == "ended" for m in active):
             if not self.problems:
@@ -233,21 +238,22 @@ class Session:
                     self._problem(m.status, f"{m.name}: commands failed with "
                                   f"status {m.status}")
                     deadline = min(deadline,
-                                   time.monotonic() + AFTER_FAILURE_S)
+                                   time.monotonic()
+                                   + AFTER_FAILURE_S * self.opts.slow)
             if any(m.state == "gone" for m in active):
                 break
             if time.monotonic() > deadline:
-                self._out_of_time(active)
+                self._out_of_time(active, timeout)
                 break
 
-    def _out_of_time(self, active):
+    def _out_of_time(self, active, timeout):
         running = [m for m in active if m.state == "running"]
         names = ", ".join(m.name for m in running)
         if self.problems:
             say(f"{names}: commands ended because of the failure above")
             return
         self._problem(EXIT_TIMEOUT, f"{names}: commands still running after "
-                      f"{self.opts.timeout:g} s (a server that stays belongs "
+                      f"{timeout:g} s (a server that stays belongs "
                       "in the background)")
         for m in running:
             m.send("stuck")
@@ -259,7 +265,10 @@ class Session:
         for m in self.machines:
             if m.alive():
                 m.send("finish")
-        deadline = time.monotonic() + FINISH_TIMEOUT_S
+        patience = FINISH_TIMEOUT_S * self.opts.slow
+        if "kmemleak=on" in self.opts.append:
+            patience += LEAKS_TIMEOUT_S
+        deadline = time.monotonic() + patience
         while time.monotonic() < deadline and any(
                 m.alive() and not m.finished for m in self.machines):
             self._turn()
