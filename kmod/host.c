@@ -50,6 +50,7 @@ static DEFINE_HASHTABLE(hosts_by_remote, HOST_HASH_BITS);
 static DEFINE_HASHTABLE(hosts_by_instance, HOST_HASH_BITS);
 static LIST_HEAD(hosts);
 static u32 nr_hosts;			/* also those being ended */
+static u64 last_serial;			/* the list is in this order */
 static DECLARE_WAIT_QUEUE_HEAD(hosts_wait);
 
 /* Hosts whose output found no send slot. */
@@ -281,6 +282,7 @@ struct kr_host *kr_host_get(const u8 instance[16])
 		hash_add(hosts_by_instance, &host->by_instance,
 			 instance_key(instance));
 		list_add_tail(&host->node, &hosts);
+		host->serial = ++last_serial;
 		nr_hosts++;
 		queue_delayed_work(host_wq, &host->work, UNPROVEN_TIME);
 	}
@@ -900,20 +902,19 @@ bool kr_host_info_get(u64 *cursor, struct kr_host_info *info)
 {
 	struct kr_host *host;
 	bool is_found = false;
-	u64 index = 0;
 
 	spin_lock_bh(&hosts_lock);
 	list_for_each_entry(host, &hosts, node) {
-		if (index++ < *cursor)
+		is_found = host->serial > *cursor;
+		if (!is_found)
 			continue;
 		refcount_inc(&host->ref);
-		is_found = true;
+		*cursor = host->serial;
 		break;
 	}
 	spin_unlock_bh(&hosts_lock);
 	if (!is_found)
 		return false;
-	*cursor = index;
 	memset(info, 0, sizeof(*info));
 	spin_lock_bh(&host->lock);
 	fill_info_locked(host, info);

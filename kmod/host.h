@@ -28,6 +28,7 @@ struct kr_host {
 	struct hlist_node by_remote;
 	struct hlist_node by_instance;	/* unhashed: the host is ended */
 	struct list_head node;
+	u64 serial;			/* fixed, in the order of kr_host_get() */
 
 	struct list_head starved;	/* starved_lock: waits for send slots */
 	struct list_head flush;		/* of the CPU that received for it */

@@ -114,7 +114,7 @@ static void on_end(struct sock *sk, struct kr_ep *ep)
 	if (ep->vqp.state == KR_VQP_ABORTED) {
 		WRITE_ONCE(sk->sk_err, err);
 		sk_error_report(sk);
-		kr_stat_inc(KR_STAT_resets_received);
+		kr_stat_inc(KR_STAT_conns_aborted);
 	}
 	sk->sk_state_change(sk);
 }

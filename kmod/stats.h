@@ -39,7 +39,7 @@ const char *kr_reason_token(enum kr_reason reason);
 	_(hello_dropped) _(paths_ready) _(paths_failed) _(paths_silent) \
 	_(hosts_gone) _(rx_no_assoc) _(rx_malformed) _(gone_sent) \
 	_(gone_limited) _(rejects_sent) _(rejects_received) \
-	_(connect_timeouts) _(resets_received) _(backlog_full) \
+	_(connect_timeouts) _(conns_aborted) _(backlog_full) \
 	_(orphans_reset)
 
 enum kr_stat {

@@ -101,8 +101,17 @@ $(BUILD)/tests/fuzz/%: tests/fuzz/%.c $(wildcard kmod/core/*.c kmod/core/*.h tes
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(FUZZ_CF) -o $@ $< $(filter kmod/core/%.c,$^)
 
-.PHONY: fuzz
+.PHONY: fuzz fuzz-run
 
-fuzz: $(FUZZ_BINS)
+fuzz:
+	$(Q)if echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | \
+		$(CLANG) -w -x c -fsanitize=fuzzer - -o /dev/null 2>/dev/null; then \
+		$(MAKE) --no-print-directory fuzz-run; \
+	else \
+		echo 'fuzz: apt-get install clang libclang-rt-14-dev'; \
+		echo "0 passed, 0 failed, $(words $(FUZZ_BINS)) skipped"; \
+	fi
+
+fuzz-run: $(FUZZ_BINS)
 	$(Q)tests/fuzz/run.sh $(BUILD)/tests/fuzz $(BUILD)/tests/fuzz/fuzz.tap $(FUZZ_SECONDS) $(FUZZ_BINS)
 	$(Q)tests/summary.sh count $(BUILD)/tests/fuzz/fuzz.tap
