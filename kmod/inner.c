@@ -23,7 +23,7 @@ static void on_error_report(struct sock *isk)
 	struct sock *sk;
 
 	read_lock_bh(&isk->sk_callback_lock);
-	sk = rcu_dereference_sk_user_data(isk);
+	sk = __locked_read_sk_user_data_with_flags(isk, SK_USER_DATA_NOCOPY);
 	if (sk) {
 		WRITE_ONCE(sk->sk_err, READ_ONCE(isk->sk_err));
 		WRITE_ONCE(kr_sk(sk)->is_err_mirrored, true);
