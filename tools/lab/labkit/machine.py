@@ -25,9 +25,10 @@ def find_qemu():
 
 # For a kernel of someone's own: one with lockdep and the like never comes up
 # on the AMD processor that "max" is, takes minutes over the ACPI tables of PCI,
-# and its addresses should be those of its vmlinux.
+# its addresses should be those of its vmlinux, and KASAN must not fall silent
+# after something that it saw at boot.
 OTHER_CPU = ",vendor=GenuineIntel,family=6,model=85"
-OTHER_APPEND = "pci=noacpi nokaslr"
+OTHER_APPEND = "pci=noacpi nokaslr kasan_multi_shot"
 
 
 def processor(other_kernel):
