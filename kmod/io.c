@@ -364,16 +364,26 @@ static int take(struct kr_sock *ks, struct msghdr *msg, size_t len, int flags,
 	return ret;
 }
 
-/* Nothing was read yet: what recv() returns now, 1: wait. */
-static int why_wait(struct sock *sk, bool is_eof, long timeo)
+/*
+ * No more bytes will come, by the user's will, the peer's or an error.  To be asked
+ * before one looks for bytes: the last ones may come just before it is so.
+ */
+static bool is_over(const struct sock *sk)
 {
-	if (is_eof)
-		return 0;
-	if (READ_ONCE(sk->sk_err))
+	bool ret = READ_ONCE(sk->sk_err) ||
+		   READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN ||
+		   READ_ONCE(sk->sk_state) == TCP_CLOSE;
+
+	/* Softirq accepts bytes first, then says that they were the last. */
+	smp_rmb();
+	return ret;
+}
+
+/* Nothing was read yet: what recv() returns now, 1: wait. */
+static int why_wait(struct sock *sk, bool is_ended, long timeo)
+{
+	if (is_ended)
 		return sock_error(sk);
-	if (READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN ||
-	    READ_ONCE(sk->sk_state) == TCP_CLOSE)
-		return 0;
 	if (!timeo)
 		return -EAGAIN;
 	if (signal_pending(current))
@@ -395,8 +405,8 @@ static int recv_rdma(struct kr_sock *ks, struct msghdr *msg, size_t len, int fla
 	long timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
 	size_t target = sock_rcvlowat(sk, flags & MSG_WAITALL, len);
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	bool is_eof, is_ended;
 	size_t done;
-	bool is_eof;
 	int ret;
 
 	/* What is there is mostly enough, and nobody needs to be woken. */
@@ -406,6 +416,7 @@ static int recv_rdma(struct kr_sock *ks, struct msghdr *msg, size_t len, int fla
 	done = ret;
 	add_wait_queue(sk_sleep(sk), &wait);
 	for (;;) {
+		is_ended = is_over(sk);
 		ret = take(ks, msg, len - done, flags, flags & MSG_PEEK ? done : 0,
 			   &is_eof);
 		if (ret < 0)
@@ -417,11 +428,12 @@ static int recv_rdma(struct kr_sock *ks, struct msghdr *msg, size_t len, int fla
 			continue;
 		if (done >= target && done)
 			break;
-		if (done && (is_eof || READ_ONCE(sk->sk_err) ||
-			     READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN ||
-			     !timeo || signal_pending(current)))
+		if (done && (is_eof || is_ended || !timeo || signal_pending(current)))
 			break;
-		ret = done ? 1 : why_wait(sk, is_eof, timeo);
+		ret = 0;
+		if (is_eof)
+			break;
+		ret = done ? 1 : why_wait(sk, is_ended, timeo);
 		if (ret <= 0)
 			break;
 		wait_event_on(sk, &wait, &timeo);
