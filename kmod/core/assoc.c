@@ -243,6 +243,9 @@ void kr_assoc_path_rep(struct kr_assoc *a, const struct kr_path_msg *pm, u64 now
 		a->stats.rx_malformed++;
 		return;
 	}
+	/* It was under way when the peer moved on, which will be answered as well. */
+	if (a->remote_id && (s16)(pm->end.nr - a->remote.nr) < 0)
+		return;
 	a->remote_id = pm->assoc;
 	a->is_proven = true;
 	a->mtu = min_t(u32, a->mtu, pm->end.mtu);

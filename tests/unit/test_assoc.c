@@ -109,6 +109,29 @@ Test(assoc, path_req__a_late_one_does_not_bring_an_old_end_back)
 	cr_expect_eq(kr_assoc_path_req(b, &ends[SERVER], &late, now), 0);
 }
 
+Test(assoc, path_rep__a_late_one_does_not_bring_an_old_end_back)
+{
+	u8 rep[KR_PKT_MAX], p[KR_PKT_MAX];
+	struct kr_end moved = ends[CLIENT];
+	u32 rep_len, len;
+
+	assocs_init();
+	kr_assoc_path_start(b, &ends[SERVER], &ends[CLIENT], 5, now);
+	len = take(SERVER, p);
+	cr_assert(len && give(CLIENT, p, len));
+	rep_len = take(CLIENT, rep);
+	cr_assert(rep_len, "the answer stays under way");
+	moved.qpn++;
+	kr_assoc_path_lost(a, now);
+	kr_assoc_path_start(a, &moved, &ends[SERVER], 5, now);
+	len = take(CLIENT, p);
+	cr_assert(len && give(SERVER, p, len));
+	give(SERVER, rep, rep_len);
+
+	cr_expect_eq(b->remote.nr, 2);
+	cr_expect_eq(b->remote.qpn, moved.qpn);
+}
+
 Test(assoc, path_req__an_unproven_claim_gives_way)
 {
 	struct kr_path_msg pm = claim(0x7777);
