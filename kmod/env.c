@@ -41,7 +41,7 @@ void kr_env_free(void *ptr)
  */
 void *kr_env_page_alloc(void *owner, bool may_sleep)
 {
-	gfp_t gfp = may_sleep ? GFP_KERNEL : GFP_ATOMIC;
+	gfp_t gfp = may_sleep ? GFP_KERNEL : GFP_ATOMIC;	/* the latter passes limits */
 	struct mem_cgroup *old;
 	unsigned long page;
 
@@ -50,6 +50,8 @@ void *kr_env_page_alloc(void *owner, bool may_sleep)
 	if (!owner)
 		return (void *)__get_free_page(gfp);
 
+	if (!may_sleep)
+		gfp = GFP_NOWAIT | __GFP_NOWARN;
 	old = set_active_memcg(owner);
 	page = __get_free_page(gfp | __GFP_ACCOUNT);
 	set_active_memcg(old);

@@ -72,9 +72,25 @@ void kr_ep_arm(struct kr_vqp *v, u64 when)
 		kr_ep_get(ep);
 }
 
+/* One that only waits for the peer's FIN holds no bytes, and for a time only. */
+static bool has_to_deliver(const struct kr_ep *ep)
+{
+	return ep->vqp.is_attached && !ep->vqp.tx.is_fin_accepted;
+}
+
+static void settle_orphan(struct kr_ep *ep)
+{
+	if (!ep->is_orphan || has_to_deliver(ep))
+		return;
+	ep->is_orphan = false;
+	atomic_dec(&nr_orphans);
+}
+
 bool kr_ep_orphan(struct kr_ep *ep)
 {
 	lockdep_assert_held(&ep->host->lock);
+	if (!has_to_deliver(ep))
+		return true;
 	if (atomic_inc_return(&nr_orphans) > READ_ONCE(max_orphans)) {
 		atomic_dec(&nr_orphans);
 		kr_stat_inc(KR_STAT_orphans_reset);
@@ -99,6 +115,7 @@ void kr_ep_event(struct kr_vqp *v, u32 events)
 	if (v->state != ep->traced)
 		trace_kr_vqp_state(v->id, ep->traced, v->state, cause_of(events));
 	ep->traced = v->state;
+	settle_orphan(ep);
 	if (events & KR_EV_OPEN && v->is_server)
 		kr_listen_confirmed(ep);
 	if (ep->sk)
@@ -111,9 +128,7 @@ void kr_ep_released(struct kr_vqp *v)
 
 	/* Also one that could not even be attached: it is not a server yet. */
 	kr_listen_released(ep);
-	if (ep->is_orphan)
-		atomic_dec(&nr_orphans);
-	ep->is_orphan = false;
+	settle_orphan(ep);
 	if (del_timer(&ep->timer))
 		kr_ep_put(ep);
 	kr_ep_put(ep);

@@ -187,13 +187,13 @@ static void close_ep(struct kr_sock *ks)
 		kr_vqp_abort(&ep->vqp, ECONNRESET, KR_RST_ABORT, ktime_get_ns());
 	else
 		kr_vqp_close(&ep->vqp, ktime_get_ns());
-	/* As TCP: nobody can have the kernel keep any number of connections. */
-	if (ep->vqp.is_attached && !kr_ep_orphan(ep))
-		kr_vqp_abort(&ep->vqp, ECONNRESET, KR_RST_ABORT, ktime_get_ns());
 	kr_host_unlock(ep->host);
 	if (is_linger && sk->sk_lingertime && !(current->flags & PF_EXITING))
 		linger(ks);
 	kr_host_lock(ep->host);
+	/* As TCP: nobody can have the kernel deliver for any number of connections. */
+	if (!kr_ep_orphan(ep))
+		kr_vqp_abort(&ep->vqp, ECONNRESET, KR_RST_ABORT, ktime_get_ns());
 	ep->sk = NULL;
 	ep->vqp.tx.buf.owner = NULL;	/* the socket's memcg reference ends */
 	ep->vqp.rx.buf.owner = NULL;
