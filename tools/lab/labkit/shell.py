@@ -9,7 +9,8 @@ import sys
 from .common import LabError, say
 from .session import Session
 
-HINT = "try krcore-run iperf3 -s | krcore-run iperf3 -c h1 | C-b d ends the lab"
+HINT = ("h1: krcore-run iperf3 -s   h2: krcore-run iperf3 -c h1; krcorectl show"
+        "   C-b arrow: other host   C-b d: end")
 
 
 def _pane(name):
