@@ -111,25 +111,25 @@ Test(assoc, path_req__a_late_one_does_not_bring_an_old_end_back)
 
 Test(assoc, path_rep__a_late_one_does_not_bring_an_old_end_back)
 {
-	u8 rep[KR_PKT_MAX], p[KR_PKT_MAX];
-	struct kr_end moved = ends[CLIENT];
-	u32 rep_len, len;
+	struct kr_path_msg late, newer;
 
-	assocs_init();
-	kr_assoc_path_start(b, &ends[SERVER], &ends[CLIENT], 5, now);
-	len = take(SERVER, p);
-	cr_assert(len && give(CLIENT, p, len));
-	rep_len = take(CLIENT, rep);
-	cr_assert(rep_len, "the answer stays under way");
-	moved.qpn++;
+	connected();
+	late = claim(b->local_id);
+	memcpy(late.instance, a->peer_instance, 16);
+	late.peer_assoc = a->local_id;
+	late.end = b->local;
+	newer = late;
+	newer.end.qpn++;
+	newer.end.nr++;
 	kr_assoc_path_lost(a, now);
-	kr_assoc_path_start(a, &moved, &ends[SERVER], 5, now);
-	len = take(CLIENT, p);
-	cr_assert(len && give(SERVER, p, len));
-	give(SERVER, rep, rep_len);
+	kr_assoc_path_start(a, &ends[CLIENT], &ends[SERVER], 5, now);
+	cr_expect_eq(kr_assoc_path_req(a, &ends[CLIENT], &newer, now), 0);
+	kr_assoc_path_rep(a, &late, now);
 
-	cr_expect_eq(b->remote.nr, 2);
-	cr_expect_eq(b->remote.qpn, moved.qpn);
+	cr_expect_eq(a->path, KR_PATH_PROBING);
+	cr_expect_eq(a->remote.qpn, newer.end.qpn);
+	kr_assoc_path_rep(a, &newer, now);
+	cr_expect_eq(a->path, KR_PATH_READY);
 }
 
 Test(assoc, path_req__an_unproven_claim_gives_way)

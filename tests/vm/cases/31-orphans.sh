@@ -5,12 +5,13 @@
 
 [[ $KR_PROTO == tcp ]] && skip 'TCP has its own bound'
 lab -- 'cat > /run/sink.py <<-END
-	import socket
+	import socket, time
 	listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 254)
 	listener.bind(("", 7100))
 	listener.listen()
-	for _ in range(2):
+	for wait in 0, 5:
 	    conn, total = listener.accept()[0], 0
+	    time.sleep(wait)
 	    try:
 	        while data := conn.recv(65536):
 	            total += len(data)
@@ -28,13 +29,14 @@ lab -- 'cat > /run/sink.py <<-END
 		python3 -c "import socket
 s = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 254)
 s.connect((\"h1\", 7100))
-s.sendall(bytes(1000000))"
+s.sendall(bytes($1))"
 	}
 	lab-wait-port 7100 h1
 	mark
-	send
+	send 1000000
 	[[ $(counter orphans_reset) == 0 ]] || fail "an orphan was reset for no reason"
 	echo 0 >$limit
-	send
+	# More than fits into the window: some of it is still to be delivered.
+	send 3000000
 	[[ $(counter orphans_reset) == 1 ]] || fail "no orphan was reset"
 	over_rdma_only 1000000'
