@@ -462,6 +462,9 @@ int kr_connect(struct socket *sock, struct sockaddr *addr, int len, int flags)
 		err = -EINPROGRESS;
 		is_first = true;
 	}
+	/* As TCP, even if the answer is here by now: programs count on it. */
+	if (is_first && flags & O_NONBLOCK && ks->mode == KR_MODE_RDMA)
+		goto out;
 	err = wait_decided(ks, err, flags);
 	if (!err && ks->mode == KR_MODE_RDMA) {
 		err = finish_rdma(ks, sock);

@@ -75,8 +75,9 @@ static int create(struct kr_sock *ks)
 
 	err = sock_create_kern(sock_net(sk), sk->sk_family, SOCK_STREAM,
 			       IPPROTO_TCP, &inner);
+	/* No file is opened: it is memory that lacks. */
 	if (err)
-		return err;
+		return err == -ENFILE ? -ENOMEM : err;
 	hold_net(inner->sk);
 	SOCK_INODE(inner)->i_ino = SOCK_INODE(sk->sk_socket)->i_ino;
 	SOCK_INODE(inner)->i_uid = SOCK_INODE(sk->sk_socket)->i_uid;
