@@ -10,7 +10,7 @@ static unsigned int max_orphans = 16384;
 module_param(max_orphans, uint, 0644);
 MODULE_PARM_DESC(max_orphans,
 		 "connections that may live on after close(), to deliver what was written");
-static atomic_t nr_orphans;
+static atomic_t nr_orphans;		/* up in kr_ep_orphan(), down in settle_orphan() */
 
 static void on_timer(struct timer_list *timer)
 {

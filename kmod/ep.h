@@ -25,7 +25,7 @@ struct kr_ep {
 	struct timer_list timer;
 	struct sock *sk;		/* host->lock: the socket, or NULL */
 	enum kr_vqp_state traced;	/* host->lock: the last state told to tracers */
-	bool is_orphan;			/* host->lock: counted as one */
+	bool is_orphan;			/* host->lock: counted, until nothing is to deliver */
 
 	/* protected by listener->accept_lock */
 	struct kr_sock *listener;	/* with reference while on its lists */
