@@ -413,19 +413,13 @@ static int reach(const struct kr_end *remote, struct kr_dev **dev,
 	return 0;
 }
 
-static bool is_same_end(const struct kr_end *a, const struct kr_end *b)
-{
-	return a->qpn == b->qpn && a->qkey == b->qkey &&
-	       !memcmp(a->gid, b->gid, 16);
-}
-
 /* Is the path's far end one that the answer names? */
 static bool is_asked_locked(struct kr_host *host, const struct kr_hello *answer)
 {
 	int i;
 
 	for (i = 0; i < answer->nr_ends; i++)
-		if (is_same_end(&answer->ends[i], &host->assoc.remote))
+		if (kr_end_is_same(&answer->ends[i], &host->assoc.remote))
 			return true;
 	return false;
 }

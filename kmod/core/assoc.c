@@ -167,17 +167,11 @@ static void set_path(struct kr_assoc *a, enum kr_path_state to)
 	a->is_silent_told = false;
 }
 
-static bool is_same_end(const struct kr_end *x, const struct kr_end *y)
-{
-	return x->qpn == y->qpn && x->qkey == y->qkey && x->mtu == y->mtu &&
-	       !memcmp(x->gid, y->gid, 16);
-}
-
 /* @remote_nr: the number of that end, as far as it is known. */
 static void set_ends(struct kr_assoc *a, const struct kr_end *local,
 		     const struct kr_end *remote, u16 remote_nr)
 {
-	u16 nr = a->local.nr + !is_same_end(&a->local, local);
+	u16 nr = a->local.nr + !kr_end_is_same(&a->local, local);
 
 	a->local = *local;
 	a->local.nr = nr;

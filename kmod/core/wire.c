@@ -158,6 +158,12 @@ static bool get_end(const u8 *p, struct kr_end *e)
 	       e->mtu >= KR_PKT_MIN;
 }
 
+bool kr_end_is_same(const struct kr_end *x, const struct kr_end *y)
+{
+	return x->qpn == y->qpn && x->qkey == y->qkey && x->mtu == y->mtu &&
+	       !memcmp(x->gid, y->gid, 16);
+}
+
 size_t kr_wire_put_end(u8 *p, struct kr_msg *m, const struct kr_end *e)
 {
 	m->len = KR_END_LEN;

@@ -133,6 +133,9 @@ struct kr_end {
 	u16 nr;				/* grows with each change within an association */
 };
 
+/* The same QP and MTU, whatever the number. */
+bool kr_end_is_same(const struct kr_end *x, const struct kr_end *y);
+
 struct kr_path_msg {
 	u8 instance[16];		/* of the sender */
 	u64 assoc;			/* the sender's association id */
