@@ -107,6 +107,16 @@ static const char *cause_of(u32 events)
 	return events & KR_EV_REFUSED ? "refused" : "opened";
 }
 
+void kr_ep_hurry(struct kr_ep *ep)
+{
+	/* Racy look: what comes later is not for those who wait now. */
+	if (READ_ONCE(ep->vqp.pending) != KR_SEND_CONFIRM)
+		return;
+	kr_host_lock(ep->host);
+	kr_vqp_hurry(&ep->vqp);
+	kr_host_unlock(ep->host);
+}
+
 void kr_ep_event(struct kr_vqp *v, u32 events)
 {
 	struct kr_ep *ep = container_of(v, struct kr_ep, vqp);

@@ -42,6 +42,9 @@ void kr_ep_put(struct kr_ep *ep);
 /* The user is gone: false when there are too many of these.  Under host->lock. */
 bool kr_ep_orphan(struct kr_ep *ep);
 
+/* The user waits for the peer: kr_vqp_hurry().  Context: any but under host->lock. */
+void kr_ep_hurry(struct kr_ep *ep);
+
 /* struct kr_ops, under host->lock. */
 int kr_ep_incoming(struct kr_assoc *a, const struct kr_connect *c,
 		   struct kr_vqp **out);

@@ -414,6 +414,7 @@ static int recv_rdma(struct kr_sock *ks, struct msghdr *msg, size_t len, int fla
 	if (ret < 0 || (ret && ret >= target && ret < CHUNK_MAX))
 		return ret;
 	done = ret;
+	kr_ep_hurry(ks->ep);
 	add_wait_queue(sk_sleep(sk), &wait);
 	for (;;) {
 		is_ended = is_over(sk);

@@ -317,7 +317,7 @@ static __poll_t poll_out(struct sock *sk, struct kr_ep *ep)
 	return kr_tx_room(tx) >= tx->limit / 3 ? EPOLLOUT | EPOLLWRNORM : 0;
 }
 
-static __poll_t poll_rdma_rcu(struct sock *sk)
+static __poll_t poll_rdma_rcu(struct sock *sk, bool is_in)
 {
 	struct kr_ep *ep = READ_ONCE(kr_sk(sk)->ep);	/* races drop_ep() */
 	u8 shutdown = READ_ONCE(sk->sk_shutdown);
@@ -339,6 +339,8 @@ static __poll_t poll_rdma_rcu(struct sock *sk)
 	/* More than half a window is not waited for: it might never come. */
 	if (nr && nr >= min_t(u32, sock_rcvlowat(sk, 0, INT_MAX), ep->vqp.rx.limit / 2))
 		mask |= EPOLLIN | EPOLLRDNORM;
+	else if (is_in)
+		kr_ep_hurry(ep);
 	return mask | poll_out(sk, ep);
 }
 
@@ -357,7 +359,7 @@ static __poll_t kr_poll(struct file *file, struct socket *sock, poll_table *wait
 		break;
 	case KR_MODE_RDMA:
 		rcu_read_lock();
-		mask = poll_rdma_rcu(sk);
+		mask = poll_rdma_rcu(sk, poll_requested_events(wait) & EPOLLIN);
 		rcu_read_unlock();
 		break;
 	case KR_MODE_TCP:

@@ -22,6 +22,7 @@ void kr_assoc_init(struct kr_assoc *a, const struct kr_ops *ops, void *owner,
 	kr_table_init(&a->table);
 	INIT_LIST_HEAD(&a->vqps);
 	INIT_LIST_HEAD(&a->control);
+	INIT_LIST_HEAD(&a->confirm);
 	INIT_LIST_HEAD(&a->data);
 	INIT_LIST_HEAD(&a->news);
 	INIT_LIST_HEAD(&a->touched);

@@ -87,6 +87,7 @@ struct kr_assoc {
 	u32 nr_tombs;
 	struct list_head vqps;
 	struct list_head control;
+	struct list_head confirm;	/* goes when another packet does */
 	struct list_head data;
 	struct list_head news;
 	struct list_head touched;	/* by what the channel told, in this call */

@@ -87,6 +87,18 @@ static inline void list_del_init(struct list_head *n)
 	INIT_LIST_HEAD(n);
 }
 
+static inline void list_move_tail(struct list_head *n, struct list_head *l)
+{
+	list_del_init(n);
+	list_add_tail(n, l);
+}
+
+static inline void list_splice_tail_init(struct list_head *from, struct list_head *l)
+{
+	while (!list_empty(from))
+		list_move_tail(from->next, l);
+}
+
 #define list_first_entry(l, type, member) \
 	container_of((l)->next, type, member)
 #define list_for_each_entry(pos, head, member) \

@@ -89,11 +89,14 @@ static enum verdict on_accept(struct kr_assoc *a, const struct kr_msg *m)
 		return BROKEN;
 	if (!v || v->is_server)
 		return on_stray(a, m);
-	if (v->state == KR_VQP_CONNECTING)
-		kr_vqp_opened(v, m->src, kr_wire_get_u64(m), a->now);
-	/* The confirmation: data may carry it, a WINDOW does so at once. */
-	if (v->is_attached)
+	if (v->state != KR_VQP_CONNECTING) {
 		kr_vqp_send(v, KR_SEND_WINDOW);
+		return TAKEN;
+	}
+	/* The user may have bytes at hand that do as a confirmation. */
+	kr_vqp_opened(v, m->src, kr_wire_get_u64(m), a->now);
+	if (v->is_attached)
+		kr_vqp_confirm(v);
 	return TAKEN;
 }
 

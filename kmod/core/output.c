@@ -2,8 +2,8 @@
 /*
  * The next packet for the peer.  Messages are built from the state of the
  * moment, in this order: answers to strays, last words of the dead, control of
- * VQPs, DATA round robin, and what was accepted and not told yet.  Control does
- * not wait for the congestion window.
+ * VQPs, DATA round robin, and what can wait for any packet: confirmations and what
+ * was accepted and not told yet.  Control does not wait for the congestion window.
  */
 #include "assoc.h"
 
@@ -139,6 +139,13 @@ static bool put_control(struct kr_vqp *v, struct packet *pk)
 	return true;
 }
 
+static void put_all_control(struct kr_assoc *a, struct packet *pk)
+{
+	while (!list_empty(&a->control))
+		if (!put_control(list_first_entry(&a->control, struct kr_vqp, control), pk))
+			break;
+}
+
 static void put_data(struct kr_vqp *v, struct packet *pk)
 {
 	u32 max_len = room(pk) - KR_MSG_HDR_LEN - KR_DATA_LEN;
@@ -158,6 +165,10 @@ static void put_data(struct kr_vqp *v, struct packet *pk)
 	pk->at += kr_wire_put_data(pk->at, &m, &d);
 	kr_rx_tell(&v->rx);
 	list_del_init(&v->news);
+	if (v->pending == KR_SEND_CONFIRM) {
+		v->pending = 0;
+		list_del_init(&v->control);
+	}
 	track(pk, v->id, KR_MSG_DATA, m.flags, piece.pos, piece.len);
 }
 
@@ -252,7 +263,6 @@ static void put_ping(struct kr_assoc *a, struct packet *pk)
 u32 kr_assoc_output(struct kr_assoc *a, u8 *p, u32 size, bool is_data, u64 now)
 {
 	struct packet pk = { .at = p + KR_HDR_LEN };
-	struct kr_vqp *v;
 	u32 len;
 
 	a->now = now;
@@ -266,17 +276,16 @@ u32 kr_assoc_output(struct kr_assoc *a, u8 *p, u32 size, bool is_data, u64 now)
 		pk.rec = kr_channel_begin(&a->ch);
 	put_replies(a, &pk);
 	put_tombs(a, &pk);
-	while (!list_empty(&a->control)) {
-		v = list_first_entry(&a->control, struct kr_vqp, control);
-		if (!put_control(v, &pk))
-			break;
-	}
+	put_all_control(a, &pk);
 	if (is_data && kr_channel_may_send(&a->ch, false))
 		put_all_data(a, &pk);
 	if (is_ping_needed(a, &pk) && fits(&pk, KR_END_LEN, true))
 		put_ping(a, &pk);
 	if (pk.at == p + KR_HDR_LEN && !kr_channel_is_ack_due(&a->ch, now))
 		return 0;
+	/* What does not fit follows in the next packet. */
+	list_splice_tail_init(&a->confirm, &a->control);
+	put_all_control(a, &pk);
 	put_news(a, &pk);
 	len = finish(a, p, &pk, now);
 	/* News that did not fit follow in the next packet. */

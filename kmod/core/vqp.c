@@ -53,8 +53,26 @@ void kr_vqp_send(struct kr_vqp *v, u32 pending)
 {
 	if (!v->is_attached)
 		return;
+	/* It may be in no hurry so far: kr_assoc.confirm. */
+	if (!(v->pending & ~KR_SEND_CONFIRM))
+		list_move_tail(&v->control, &v->assoc->control);
 	v->pending |= pending;
-	enlist(&v->control, &v->assoc->control);
+}
+
+void kr_vqp_confirm(struct kr_vqp *v)
+{
+	if (v->pending)
+		return;
+	v->pending = KR_SEND_CONFIRM;
+	list_move_tail(&v->control, &v->assoc->confirm);
+}
+
+bool kr_vqp_hurry(struct kr_vqp *v)
+{
+	if (v->pending != KR_SEND_CONFIRM)
+		return false;
+	kr_vqp_send(v, KR_SEND_WINDOW);
+	return true;
 }
 
 /* DATA that may go now makes the VQP wait for its turn. */

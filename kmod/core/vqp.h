@@ -26,6 +26,7 @@ enum {
 	KR_SEND_WINDOW = 0x04,		/* now, numbered */
 	KR_SEND_PROBE = 0x08,		/* WINDOW that asks for one */
 	KR_SEND_AGAIN = 0x10,		/* WINDOW: DATA was not kept */
+	KR_SEND_CONFIRM = 0x20,		/* WINDOW with the next packet, unless DATA is */
 };
 
 /* What happened to a VQP, for its user. */
@@ -79,7 +80,8 @@ struct kr_vqp {
 	u64 timer_ns;			/* armed with kr_ops.arm, ~0: not */
 	struct kr_tomb *tomb;		/* ready for the end */
 	struct list_head node;		/* kr_assoc.vqps */
-	struct list_head control;	/* kr_assoc.control: pending is not 0 */
+	/* kr_assoc.control: pending is not 0; .confirm: is KR_SEND_CONFIRM only */
+	struct list_head control;
 	struct list_head data;		/* kr_assoc.data: may have DATA to send */
 	struct list_head news;		/* kr_assoc.news: accepted not told yet */
 	struct list_head unconfirmed;	/* kr_assoc.unconfirmed bucket */
@@ -128,6 +130,11 @@ void kr_vqp_shutdown(struct kr_vqp *v, u64 now);
 void kr_vqp_close(struct kr_vqp *v, u64 now);
 /* Ends at once with @err; @code: the RST to send, 0: none. */
 void kr_vqp_abort(struct kr_vqp *v, int err, u32 code, u64 now);
+/*
+ * The user waits for the peer: a confirmation that was to go with the user's
+ * first bytes goes now.  True: there is output now.
+ */
+bool kr_vqp_hurry(struct kr_vqp *v);
 /* opts changed. */
 void kr_vqp_set_opts(struct kr_vqp *v, const struct kr_vqp_opts *opts, u64 now);
 /* The time asked for with kr_ops.arm has come. */
@@ -138,6 +145,8 @@ void kr_vqp_opened(struct kr_vqp *v, u64 peer_id, u64 edge, u64 now);
 void kr_vqp_refused(struct kr_vqp *v, u32 refusal);
 void kr_vqp_heard(struct kr_vqp *v, u64 now);
 void kr_vqp_send(struct kr_vqp *v, u32 pending);
+/* The peer waits for a word of ours, but DATA of the user may carry it soon. */
+void kr_vqp_confirm(struct kr_vqp *v);
 void kr_vqp_pump(struct kr_vqp *v);
 /* True when the VQP ended (and may be freed by now). */
 bool kr_vqp_settle(struct kr_vqp *v, bool is_peer_done, u64 now);

@@ -6,6 +6,7 @@
 
 static struct kr_assoc *a = &assocs[CLIENT], *b = &assocs[SERVER];
 static struct kr_vqp *c = &clients[0].v, *s = &servers[0].v;
+static struct kr_vqp *c1 = &clients[1].v, *s1 = &servers[1].v;
 
 /* A CONNECT of the client's VQP @src arrives (again). */
 static void say_connect(u64 src, u8 kind)
@@ -120,6 +121,81 @@ Test(input, accept__again_is_confirmed_again)
 
 	cr_expect_gt(nr_sent[CLIENT], sent);
 	cr_expect_eq(c->state, KR_VQP_OPEN);
+}
+
+/* The client is open, and has not said so yet. */
+static void half_connected(void)
+{
+	/* The very first packet is acknowledged at once. */
+	connected();
+	dial(1);
+	settle();
+	cr_assert_eq(c1->state, KR_VQP_OPEN);
+	cr_assert_eq(s1->state, KR_VQP_ACCEPTING);
+}
+
+Test(input, accept__is_confirmed_by_the_first_bytes)
+{
+	u32 sent;
+
+	half_connected();
+	sent = nr_sent[CLIENT];
+	put(c1, "x", 1);
+	settle();
+
+	cr_expect_eq(s1->state, KR_VQP_OPEN);
+	cr_expect_eq(kr_rx_ready(&s1->rx), 1);
+	pass(5 * KR_MSEC);
+	cr_expect_eq(nr_sent[CLIENT], sent + 1, "and by nothing else");
+}
+
+Test(input, accept__is_confirmed_with_the_acknowledgement)
+{
+	half_connected();
+	pass(5 * KR_MSEC);
+
+	cr_expect_eq(s1->state, KR_VQP_OPEN);
+	cr_expect_eq(c1->pending, 0);
+}
+
+Test(input, accept__is_confirmed_again_when_that_was_lost)
+{
+	half_connected();
+	nr_drop[CLIENT] = 1;
+	pass(5 * KR_MSEC);
+	cr_assert_eq(s1->state, KR_VQP_ACCEPTING);
+	pass(KR_SEC);
+
+	cr_expect_eq(s1->state, KR_VQP_OPEN);
+}
+
+Test(input, accept__is_confirmed_at_once_for_one_who_waits)
+{
+	half_connected();
+
+	cr_expect(kr_vqp_hurry(c1));
+	cr_expect_not(kr_vqp_hurry(c1), "once");
+	settle();
+	cr_expect_eq(s1->state, KR_VQP_OPEN);
+}
+
+Test(input, accept__is_confirmed_with_another_connections_packet)
+{
+	half_connected();
+	dial(2);
+	settle();
+
+	cr_expect_eq(s1->state, KR_VQP_OPEN);
+}
+
+Test(input, accept__is_confirmed_by_a_close)
+{
+	half_connected();
+	kr_vqp_close(c1, now);
+	settle();
+
+	cr_expect_eq(s1->state, KR_VQP_OPEN);
+	cr_expect(kr_rx_is_fin(&s1->rx));
 }
 
 Test(input, accept__after_the_attempt_was_given_up_is_reset)
