@@ -477,24 +477,6 @@ int kr_host_prove(struct kr_host *host, const struct kr_hello *answer,
 	return err;
 }
 
-/*
- * The peer has another association in mind than we do.  A living path was asked
- * for a sign of life by core; ours is ended at once when nobody loses by it.
- */
-static void resolve_conflict(struct kr_host *host, int err)
-{
-	bool is_idle, is_ready;
-
-	spin_lock_bh(&host->lock);
-	is_ready = host->assoc.path == KR_PATH_READY;
-	is_idle = !host->assoc.nr_vqps;
-	spin_unlock_bh(&host->lock);
-	if (err == -ESTALE || (is_idle && !is_ready))
-		kr_host_gone(host, ECONNRESET);
-	else if (!is_ready)
-		kr_peer_check(host);
-}
-
 static void answer_path_req(const struct kr_path_msg *pm)
 {
 	struct kr_host *host = kr_host_get(pm->instance);
@@ -515,8 +497,10 @@ static void answer_path_req(const struct kr_path_msg *pm)
 		if (err) {
 			kr_dev_ah_put(ah);
 			kr_dev_put(dev);
-			if (err != -EALREADY)
-				resolve_conflict(host, err);
+			if (err == -ESTALE)
+				kr_host_gone(host, ECONNRESET);
+			else if (err == -ENOTCONN)
+				kr_peer_check(host);
 		}
 	}
 	kr_host_put(host);

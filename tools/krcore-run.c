@@ -87,7 +87,7 @@ static void parse_options(struct options *opts, int argc, char **argv)
 			fputs(usage_text, stdout);
 			exit(EXIT_SUCCESS);
 		case 'V':
-			puts("krcore-run " KR_VERSION);
+			puts("krcore-run " KRCORE_VERSION);
 			exit(EXIT_SUCCESS);
 		default:
 			fputs("Try 'krcore-run --help'.\n", stderr);

@@ -74,6 +74,8 @@ static void print_host(FILE *out, struct json_object *host, bool is_human)
 void ctl_host_print(FILE *out, struct json_object *hosts,
 		    const struct ctl_options *opts)
 {
+	if (json_object_array_length(hosts) == 0)
+		fputs("no remote hosts\n", out);
 	for (size_t i = 0; i < json_object_array_length(hosts); i++)
 		print_host(out, json_object_array_get_idx(hosts, i),
 			   opts->is_human);

@@ -208,11 +208,13 @@ int kr_assoc_path_req(struct kr_assoc *a, const struct kr_end *local,
 {
 	a->now = now;
 	if (a->is_ended)
-		return -EEXIST;
+		return -EALREADY;
 	/* A claim that was never proven gives way to the next one. */
 	if (a->is_proven && a->remote_id != pm->assoc) {
 		if (!a->nr_vqps)
 			return -ESTALE;
+		if (a->path != KR_PATH_READY)
+			return -ENOTCONN;
 		kr_assoc_ping(a);
 		return -EEXIST;
 	}

@@ -115,12 +115,12 @@ void kr_assoc_clean(struct kr_assoc *a);
 void kr_assoc_path_start(struct kr_assoc *a, const struct kr_end *local,
 			 const struct kr_end *remote, u64 token, u64 now);
 /*
- * A PATH_REQ whose address is usable now.  0: answered; -EEXIST: the peer
- * claims another association, ours is asked for a sign of life first; -ESTALE:
- * so it does, and ours has no VQPs: nothing is lost when the caller ends it and
- * lets the request be repeated.  (Without that, an association that lost its
- * path would keep the peer's new one out for ever.)  -EALREADY: it is older than
- * one that was taken.
+ * A PATH_REQ whose address is usable now.  0: answered.  -EALREADY: it is older
+ * than one that was taken, or too late for this association.  Else the peer claims
+ * another association than ours.  -EEXIST: ours is asked for a sign of life over its
+ * path; -ENOTCONN: it has no path, the caller asks by hello; -ESTALE: it has no
+ * VQPs, so that nothing is lost when the caller ends it and lets the request be
+ * repeated.
  */
 int kr_assoc_path_req(struct kr_assoc *a, const struct kr_end *local,
 		      const struct kr_path_msg *pm, u64 now);

@@ -320,7 +320,8 @@ static void path_proven(struct kr_assoc *a)
 {
 	a->heard_ns = a->now;
 	a->is_silent_told = false;
-	a->is_proven = true;
+	/* Before the peer has named its id this packet proves none. */
+	a->is_proven |= a->remote_id != 0;
 	if (a->path == KR_PATH_READY || !a->remote_id || !a->remote.qpn)
 		return;
 	a->path = KR_PATH_READY;

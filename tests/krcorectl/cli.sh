@@ -7,6 +7,7 @@
 set -u
 cd "$(dirname "$0")/../.." || exit
 ctl=${BUILD:-$PWD/build}/bin/krcorectl
+version=$(sed -n 's/^#define KRCORE_VERSION\t"\(.*\)"$/\1/p' include/krcore/uapi.h)
 nr=0
 
 # result STATUS NAME
@@ -52,7 +53,7 @@ trap 'rm -f "$tmp"' EXIT
 
 expect 0 'Usage: *--json*Exit status:*' '' --help
 expect 0 'Usage: *' '' show -h
-expect 0 'krcorectl [0-9]*' '' --version
+expect 0 "krcorectl $version" '' --version
 expect 1 '' 'Usage: *'
 expect 1 '' "krcorectl: no command 'shwo'*--help*" shwo
 expect 1 '' "*'extra' is too much*" show extra

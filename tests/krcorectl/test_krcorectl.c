@@ -402,6 +402,12 @@ Test(host, print__has_no_line_for_no_path)
 		       "    lost 0\n");
 }
 
+Test(host, print__says_that_there_are_none)
+{
+	expect_printed(ctl_host_print, "[]", (struct ctl_options){ 0 },
+		       "no remote hosts\n");
+}
+
 Test(dev, print__lines_up)
 {
 	expect_printed(ctl_dev_print,

@@ -285,6 +285,7 @@ static void answer_path_req(struct sim_host *h, const struct kr_path_msg *pm)
 	u32 from = pm->end.gid[0] - 1u;
 	struct sim_peer *p = &h->peers[from];
 	struct kr_end local;
+	int err;
 
 	if (from >= s->cfg.hosts || from == h->nr)
 		return;
@@ -293,9 +294,11 @@ static void answer_path_req(struct sim_host *h, const struct kr_path_msg *pm)
 	    memcmp(s->hosts[from].instance, pm->instance, 16))
 		return;
 	fill_end(h, &local);
-	if (kr_assoc_path_req(&assoc_for(p, pm->instance)->a, &local, pm,
-			      s->now) == -ESTALE)
+	err = kr_assoc_path_req(&assoc_for(p, pm->instance)->a, &local, pm, s->now);
+	if (err == -ESTALE)
 		sim_peer_gone(p, ECONNRESET);
+	else if (err == -ENOTCONN)
+		sim_peer_ask(p);
 	sim_peer_run(p);
 }
 

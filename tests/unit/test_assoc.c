@@ -77,6 +77,30 @@ Test(assoc, path_req__another_association_of_a_proven_peer_is_doubted)
 	cr_expect(b->is_ping_due, "it is asked for a sign of life");
 }
 
+Test(assoc, path_req__without_a_path_to_ask_over_hello_has_to)
+{
+	struct kr_path_msg pm = claim(0x7777);
+
+	connected();
+	kr_assoc_path_lost(b, now);
+
+	cr_expect_eq(kr_assoc_path_req(b, &ends[SERVER], &pm, now), -ENOTCONN);
+	cr_expect_eq(b->remote_id, a->local_id);
+	cr_expect_not(b->is_ping_due);
+}
+
+Test(assoc, path_req__a_tagged_packet_before_it_proves_no_id)
+{
+	struct kr_path_msg pm = claim(0x7777);
+	struct kr_hdr h = { .tag = 0x1001 };
+
+	assocs_init();
+	kr_assoc_input(b, &h, NULL, now);
+
+	cr_expect_eq(kr_assoc_path_req(b, &ends[SERVER], &pm, now), 0);
+	cr_expect_eq(b->remote_id, 0x7777);
+}
+
 Test(assoc, path_req__an_association_without_vqps_is_not_worth_a_doubt)
 {
 	struct kr_path_msg pm = claim(0x7777);
