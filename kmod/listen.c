@@ -373,25 +373,32 @@ static void adopt(struct sock *sk, struct kr_ep *ep)
 	kr_stat_inc(KR_STAT_accepts_rdma);
 }
 
-static int accept_rdma(struct kr_sock *ks, struct socket *new, struct kr_ep *ep)
+/* The socket is made first: without memory for it the client waits on. */
+static int accept_rdma(struct kr_sock *ks, struct socket *new)
 {
 	struct sock *sk = &ks->inet.sk;
 	struct socket *tmp;
+	struct kr_ep *ep;
 	int err;
 
+	if (!READ_ONCE(ks->nr_ready))
+		return -EAGAIN;
 	err = __sock_create(sock_net(sk), sk->sk_family, SOCK_STREAM,
 			    IPPROTO_KRCORE, &tmp, 0);
 	if (err)
-		return err;
-	lock_sock_nested(tmp->sk, SINGLE_DEPTH_NESTING);
-	inherit(tmp->sk, sk);
-	sock_graft(tmp->sk, new);
-	adopt(tmp->sk, ep);
-	release_sock(tmp->sk);
-	tmp->sk = NULL;
+		return err == -ENFILE ? -ENOMEM : err;
+	ep = pop(ks, &ks->accept_q);
+	if (ep) {
+		lock_sock_nested(tmp->sk, SINGLE_DEPTH_NESTING);
+		inherit(tmp->sk, sk);
+		sock_graft(tmp->sk, new);
+		adopt(tmp->sk, ep);
+		release_sock(tmp->sk);
+		tmp->sk = NULL;
+		new->state = SS_CONNECTED;
+	}
 	sock_release(tmp);
-	new->state = SS_CONNECTED;
-	return 0;
+	return ep ? 0 : -EAGAIN;
 }
 
 /* A plain TCP client becomes a plain TCP socket, before anybody sees the fd. */
@@ -417,21 +424,9 @@ static int accept_tcp(struct kr_sock *ks, struct socket *new, int flags, bool ke
 /* -EAGAIN when nobody waits. */
 static int accept_any(struct kr_sock *ks, struct socket *new, int flags, bool kern)
 {
-	struct kr_ep *ep = pop(ks, &ks->accept_q);
-	int err;
+	int err = accept_rdma(ks, new);
 
-	if (!ep)
-		return accept_tcp(ks, new, flags | O_NONBLOCK, kern);
-	err = accept_rdma(ks, new, ep);
-	if (err) {
-		rcu_read_lock();
-		kr_host_lock(ep->host);
-		kr_vqp_abort(&ep->vqp, ECONNRESET, KR_RST_ABORT, ktime_get_ns());
-		kr_host_unlock(ep->host);
-		rcu_read_unlock();
-		kr_ep_put(ep);
-	}
-	return err;
+	return err == -EAGAIN ? accept_tcp(ks, new, flags | O_NONBLOCK, kern) : err;
 }
 
 /* Waits for a client of either kind.  Context: lock_sock held. */
