@@ -133,8 +133,13 @@ const char *ctl_string(struct json_object *object, const char *key)
 
 void ctl_json_print(FILE *out, struct json_object *answer)
 {
-	fputs(json_object_to_json_string_ext(answer, JSON_C_TO_STRING_PRETTY |
-					     JSON_C_TO_STRING_SPACED |
-					     JSON_C_TO_STRING_NOSLASHESCAPE), out);
+	int flags = JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
+		    JSON_C_TO_STRING_NOSLASHESCAPE;
+
+	/* An empty array would be two lines. */
+	if (json_object_is_type(answer, json_type_array) &&
+	    json_object_array_length(answer) == 0)
+		flags = JSON_C_TO_STRING_PLAIN;
+	fputs(json_object_to_json_string_ext(answer, flags), out);
 	fputc('\n', out);
 }

@@ -190,6 +190,18 @@ Test(fields, read__ends_a_string_at_its_attribute)
 	message_clean(&m);
 }
 
+Test(fields, json_print__puts_nothing_on_one_line)
+{
+	struct json_object *none = json_object_new_array();
+	char text[16] = "";
+	FILE *out = fmemopen(text, sizeof(text), "w");
+
+	ctl_json_print(out, none);
+	fclose(out);
+	json_object_put(none);
+	cr_expect_str_eq(text, "[]\n");
+}
+
 Test(table, size__is_exact_or_has_a_unit)
 {
 	static const struct {
