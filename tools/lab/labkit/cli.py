@@ -63,7 +63,8 @@ def _parser():
     parser = argparse.ArgumentParser(
         prog="lab", description="krcore on QEMU hosts h1, h2, ... with "
         "10.77.0.N, fd77::N and Soft-RoCE")
-    verbs = parser.add_subparsers(dest="verb", required=True)
+    verbs = parser.add_subparsers(dest="verb", metavar="command",
+                                  required=True)
     boot = _boot_options()
     run = verbs.add_parser(
         "run", parents=[boot], help="run commands on hosts",

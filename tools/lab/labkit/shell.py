@@ -36,7 +36,9 @@ def _tmux(session, size):
     command += [";", "select-layout", "even-vertical",
                 ";", "set", "status-left", "", ";", "set", "status-right", "",
                 ";", "set", "window-status-current-format", HINT,
-                ";", "set", "mouse", "on", ";", "select-pane", "-t", "0"]
+                ";", "set", "mouse", "on", ";", "select-pane", "-t", "0",
+                # -E: tmux would say "detached", as if the hosts went on.
+                ";", "bind-key", "d", "detach-client", "-E", "true"]
     env = {k: v for k, v in os.environ.items() if k != "TMUX"}
     try:
         subprocess.run(command, cwd=session.dir, env=env, check=False)
@@ -57,4 +59,5 @@ def run(opts):
         for machine in session.machines:
             machine.send(f"shell rows {rows} cols {size.columns}")
         _tmux(session, size)
+    say("the hosts are switched off")
     return 0
