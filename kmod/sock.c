@@ -348,9 +348,11 @@ static __poll_t kr_poll(struct file *file, struct socket *sock, poll_table *wait
 {
 	struct kr_sock *ks = kr_sk(sock->sk);
 	struct sock *sk = sock->sk;
+	bool is_connecting;
 	__poll_t mask = 0;
 
 	sock_poll_wait(file, sock, wait);
+	is_connecting = kr_is_connecting(ks);
 	switch (kr_mode(ks)) {
 	case KR_MODE_NEW:
 		mask = EPOLLOUT | EPOLLWRNORM | EPOLLHUP;
@@ -370,8 +372,12 @@ static __poll_t kr_poll(struct file *file, struct socket *sock, poll_table *wait
 		mask = kr_listen_poll(file, ks);
 		break;
 	}
-	/* Pairs with the order in on_end(): state first, error seen here. */
-	if (READ_ONCE(sk->sk_err))
+	/*
+	 * Pairs with the order in on_end(): state first, error seen here.  TCP may
+	 * have failed before the connect work has said that it is TCP now; the work
+	 * wakes the poller again, and then it sees the whole outcome.
+	 */
+	if (!is_connecting && READ_ONCE(sk->sk_err))
 		mask |= EPOLLERR;
 	return mask;
 }

@@ -111,11 +111,12 @@ def kernel(version):
     directory = LAB / "kernel" / version
     with _cache_lock():
         if not (directory / "complete").exists():
-            say(f"unpacking Debian's kernel {version} (once)")
+            say(f"downloading Debian's kernel {version} for the hosts (once)")
             shutil.rmtree(directory, ignore_errors=True)
             directory.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=directory.parent) as tmp:
                 package = _download(version, tmp)
+                say("unpacking it, a minute or so")
                 subprocess.run(["dpkg-deb", "-x", package, directory],
                                check=True)
             subprocess.run(["depmod", "-b", directory, version], check=True)
