@@ -1,7 +1,8 @@
 # krcore: one command each.  V=1 shows the commands.  Each room has its own
 # rules.mk; objects go to build/.
 #
-#   make demo     two lab hosts, iperf3 and sockperf over krcore beside TCP
+#   make demo     two lab hosts, iperf3 and sockperf over krcore beside TCP;
+#                 about 3 minutes on a quiet machine, once installed and built
 #   make test     everything: unit, simulator, shim, ABI and lab tests
 #   make          module, shim and tools, into build/
 #

@@ -171,18 +171,23 @@ carriers()
 # the one that comes after the same other.
 measure()
 {
-	local kind=$1 n question carrier order
+	local kind=$1 n question carrier order step=0 steps=0
+	local questions=(connect pingpong up down four)
 	mkdir -p "$OUT/raw"
+	for question in "${questions[@]}"; do
+		steps=$((steps + RUNS * $(carriers "$kind" "$question" | wc -w)))
+	done
 	for port in iperf3 sockperf connect; do
 		lab-wait-port "${PORT[$port.tcp]}" h1 60 || return
 		lab-wait-port "${PORT[$port.krcore]}" h1 60 || return
 	done
 	for ((n = 1; n <= RUNS; n++)); do
-		for question in connect pingpong up down four; do
+		for question in "${questions[@]}"; do
 			mapfile -t order < <(carriers "$kind" "$question" | tr ' ' '\n' |
 				if ((n % 2)); then cat; else tac; fi)
 			for carrier in "${order[@]}"; do
-				echo "run $n of $RUNS: ${TITLE[$question]}: $carrier"
+				step=$((step + 1))
+				echo "step $step of $steps: ${TITLE[$question]}: $carrier"
 				ask "$question" "$carrier" "$n"
 			done
 		done

@@ -128,6 +128,21 @@ def medians(measurements):
             for metric, by_carrier in found.items()}
 
 
+def spreads(measurements):
+    """{metric: (least, largest)} of krcore/TCP in each run."""
+    values = {}
+    for one in measurements:
+        for metric, value in one["values"].items():
+            values[metric, one["run"], one["carrier"]] = value
+    found = {}
+    for (metric, run, carrier), value in values.items():
+        base = values.get((metric, run, "tcp"))
+        if carrier == "krcore" and base:
+            found.setdefault(metric, []).append(value / base)
+    return {metric: (min(ratios), max(ratios))
+            for metric, ratios in found.items()}
+
+
 def _sum(measurements, name):
     return sum(one["counters"].get(name, 0) for one in measurements)
 

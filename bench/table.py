@@ -24,20 +24,31 @@ def _cell(value):
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
 
 
-def measured(medians):
-    """One line for each metric: carriers, krcore/TCP, which is better."""
+def _verdict(ratio, low, high, more):
+    """krcore beside TCP in words, as far as all runs agree."""
+    if 0.95 <= ratio <= 1.05:
+        return "as TCP"
+    if low < 1 < high:
+        return "varies"
+    return "better" if (ratio > 1) == more else "worse"
+
+
+def measured(medians, spreads):
+    """One line for each metric: carriers, krcore/TCP of the medians, the
+    least and the largest of each run, which is better."""
     carriers = [c for c in NAMES
                 if any(c in by_carrier for by_carrier in medians.values())]
     lines = [" " * 40 + "".join(f"{NAMES[c]:>10}" for c in carriers)
-             + "  krcore/TCP"]
+             + "  krcore/TCP    min-max"]
     for name, title, unit, more in METRICS:
         values = medians.get(name, {})
         line = f"{title:<34}{unit:<6}"
         line += "".join(f"{_cell(values.get(c)):>10}" for c in carriers)
         if values.get("tcp") and values.get("krcore"):
             ratio = values["krcore"] / values["tcp"]
-            better = (ratio > 1) == more
-            line += f"{ratio:>10.2f}x  {'better' if better else 'worse'}"
+            low, high = spreads[name]
+            line += (f"{ratio:>11.2f}x{f'{low:.2f}-{high:.2f}':>11}  "
+                     f"{_verdict(ratio, low, high, more)}")
         lines.append(line)
     return lines
 
