@@ -48,6 +48,19 @@ complete_words()
 	result $? "completion of '$*'"
 }
 
+# The counters of the module, and those that the manual page explains.
+counters()
+{
+	sed -n '/define KR_STATS/,/[^\\]$/p' kmod/stats.h | grep -o '_([a-z_]*)' |
+		sed 's/_(\(.*\))/\1/' | sort
+}
+
+explained()
+{
+	sed -n '/^\.SH COUNTERS/,/^\.SH OPTIONS/s/^\.B \(.*_.*\)$/\1/p' \
+		docs/man/krcorectl.8 | sort
+}
+
 tmp=$(mktemp) || exit
 trap 'rm -f "$tmp"' EXIT
 
@@ -66,6 +79,10 @@ if [[ ! -d /sys/module/krcore ]]; then
 		expect 2 '' 'krcore is not loaded: *' -j "$command"
 	done
 fi
+
+out=$(diff <(counters) <(explained)) err='' rc=$?
+[[ $rc == 0 && $(counters | wc -l) -gt 20 ]]
+result $? "krcorectl(8) explains each counter"
 
 . tools/krcorectl.bash
 complete_words 'show stat host dev' krcorectl ''
