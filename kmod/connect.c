@@ -94,30 +94,53 @@ static int get_source(struct kr_sock *ks, struct kr_tuple *t)
 	return t->family == 4 ? route_v4(sk, t) : route_v6(sk, t);
 }
 
-/* A port for the connection, from TCP's own space. */
-static int bind_source(struct kr_sock *ks, struct kr_tuple *t)
+static int bind_port(struct kr_sock *ks, const struct kr_tuple *t)
 {
 	struct sock *isk = ks->inner->sk;
-	struct sockaddr_storage addr = { 0 };
+	struct sockaddr_storage addr = { .ss_family = isk->sk_family };
 	struct sockaddr_in6 *a6 = (void *)&addr;
 	struct sockaddr_in *a4 = (void *)&addr;
-	int err;
 
-	if (!inet_sk(isk)->inet_num) {
-		addr.ss_family = isk->sk_family;
-		if (isk->sk_family == AF_INET)
-			memcpy(&a4->sin_addr, t->saddr, 4);
-		else if (t->family == 6)
-			memcpy(&a6->sin6_addr, t->saddr, 16);
-		else
-			ipv6_addr_set_v4mapped(*(__be32 *)t->saddr, &a6->sin6_addr);
-		err = kernel_bind(ks->inner, (struct sockaddr *)&addr,
-				  isk->sk_family == AF_INET ? sizeof(*a4) : sizeof(*a6));
-		if (err)
-			return err;
+	if (isk->sk_family == AF_INET)
+		memcpy(&a4->sin_addr, t->saddr, 4);
+	else if (t->family == 6)
+		memcpy(&a6->sin6_addr, t->saddr, 16);
+	else
+		ipv6_addr_set_v4mapped(*(__be32 *)t->saddr, &a6->sin6_addr);
+	return kernel_bind(ks->inner, (struct sockaddr *)&addr,
+			   isk->sk_family == AF_INET ? sizeof(*a4) : sizeof(*a6));
+}
+
+/*
+ * A port for the connection, from TCP's own space.  As after TCP's connect() it is
+ * the socket's until that is disconnected, unless the user has bound it.  Context:
+ * lock_sock held, by which alone one comes to the inner socket.
+ */
+static int bind_source(struct kr_sock *ks, struct kr_tuple *t)
+{
+	struct inet_sock *inner = inet_sk(ks->inner->sk);
+	const u8 mask = SOCK_BINDADDR_LOCK | SOCK_BINDPORT_LOCK;
+	u8 locks = inner->sk.sk_userlocks & mask;
+	bool is_late = inner->bind_address_no_port;
+	int err = 0;
+
+	if (!inner->inet_num) {
+		/* IP_BIND_ADDRESS_NO_PORT: connect() is when it is due. */
+		inner->bind_address_no_port = false;
+		err = bind_port(ks, t);
+		inner->bind_address_no_port = is_late;
+		inner->sk.sk_userlocks &= ~mask | locks;
 	}
-	t->sport = inet_sk(isk)->inet_num;
-	return 0;
+	t->sport = inner->inet_num;
+	return err;
+}
+
+/* A port that bind_source() has taken goes back. */
+static int unbind_source(struct kr_sock *ks)
+{
+	struct sockaddr addr = { .sa_family = AF_UNSPEC };
+
+	return ks->inner ? kernel_connect(ks->inner, &addr, sizeof(addr), 0) : 0;
 }
 
 static void drop_ep(struct kr_sock *ks)
@@ -386,6 +409,7 @@ static int finish_rdma(struct kr_sock *ks, struct socket *sock)
 	}
 	err = sock_error(sk) ? : -ECONNABORTED;
 	drop_ep(ks);
+	unbind_source(ks);
 	sk->sk_shutdown = 0;
 	kr_set_mode(ks, KR_MODE_NEW);
 	sock->state = SS_UNCONNECTED;
@@ -396,8 +420,7 @@ static int finish_rdma(struct kr_sock *ks, struct socket *sock)
 int kr_disconnect(struct kr_sock *ks, struct socket *sock)
 {
 	struct sock *sk = &ks->inet.sk;
-	struct sockaddr addr = { .sa_family = AF_UNSPEC };
-	int err = 0;
+	int err;
 
 	if (ks->mode == KR_MODE_LISTEN)
 		kr_listen_stop(ks);
@@ -406,8 +429,7 @@ int kr_disconnect(struct kr_sock *ks, struct socket *sock)
 		kr_peer_cancel(&ks->waiter);
 	if (ks->mode == KR_MODE_RDMA)
 		drop_ep(ks);
-	if (ks->inner)
-		err = kernel_connect(ks->inner, &addr, sizeof(addr), 0);
+	err = unbind_source(ks);
 	WRITE_ONCE(sk->sk_err, 0);
 	sk->sk_shutdown = 0;
 	kr_set_state(sk, TCP_CLOSE);

@@ -261,6 +261,71 @@ static void unspec(struct side *s)
 	PEER_EQ(s, 10, AGENT_RECV, H_CONN, 0, 10);
 }
 
+/* The next connection's source is its own: of another network, another port. */
+static void unspec_then_elsewhere(struct side *s)
+{
+	struct addr none = { .sa.sa_family = AF_UNSPEC,
+			     .len = sizeof(struct sockaddr_in6) };
+	int listener = sock_listen(s, 4);
+	struct addr here = s->family == AF_INET ?
+		(struct addr){ .in = { AF_INET, 0, { htonl(INADDR_LOOPBACK) } },
+			       .len = sizeof(here.in) } :
+		(struct addr){ .in6 = { AF_INET6, 0, 0, IN6ADDR_LOOPBACK_INIT },
+			       .len = sizeof(here.in6) };
+	struct addr name = addr_local(listener);
+	struct addr to = addr_port(&here, addr_get_port(&name));
+	int fd = pair(s);
+
+	CHECK_EQ(connect(fd, &none.sa, none.len), 0);
+	name = addr_local(fd);
+	CHECK(addr_is_any(&name));
+	CHECK_EQ(connect(fd, &to.sa, to.len), 0);
+	name = addr_local(fd);
+	CHECK(addr_is_loopback(&name));
+}
+
+enum { BOUND_PORT = 7999 };
+
+/* What was bound stays bound. */
+static void unspec_bound(struct side *s)
+{
+	struct addr none = { .sa.sa_family = AF_UNSPEC,
+			     .len = sizeof(struct sockaddr_in6) };
+	struct addr to = listening_peer(s, 4);
+	int fd = sock_bound(s, BOUND_PORT);
+	struct addr name;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		CHECK_EQ(connect(fd, &to.sa, to.len), 0);
+		PEER_OK(s, AGENT_ACCEPT, H_LISTEN, H_CONN + i, 0);
+		name = addr_local(fd);
+		CHECK_EQ(addr_get_port(&name), BOUND_PORT);
+		CHECK_EQ(connect(fd, &none.sa, none.len), 0);
+	}
+}
+
+/* IP_BIND_ADDRESS_NO_PORT: the address now, the port with connect(). */
+static void bound_without_port(struct side *s)
+{
+	struct addr to = listening_peer(s, 4);
+	struct addr from = addr_port(&s->local, 0);
+	int fd = sock_new(s, 0);
+	struct addr name;
+
+	sock_set(fd, SOL_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+	CHECK_OK(bind(fd, &from.sa, from.len));
+	name = addr_local(fd);
+	CHECK_EQ(addr_get_port(&name), 0);
+	CHECK_EQ(connect(fd, &to.sa, to.len), 0);
+	name = addr_local(fd);
+	CHECK(addr_get_port(&name) != 0);
+	CHECK(addr_same_host(&name, &s->local));
+	PEER_OK(s, AGENT_ACCEPT, H_LISTEN, H_CONN, 0);
+	send_ours(fd, 0, 10);
+	PEER_EQ(s, 10, AGENT_RECV, H_CONN, 0, 10);
+}
+
 static void names_unconnected(struct side *s)
 {
 	int fd = sock_new(s, 0);
@@ -374,6 +439,9 @@ const struct test_case connect_cases[] = {
 	{ "connect.wrong_arguments", wrong_arguments, 0 },
 	{ "connect.from_listener", from_listener, 0 },
 	{ "connect.unspec", unspec, 0 },
+	{ "connect.unspec_then_elsewhere", unspec_then_elsewhere, 0 },
+	{ "connect.unspec_bound", unspec_bound, 0 },
+	{ "connect.bound_without_port", bound_without_port, 0 },
 	{ "connect.names_unconnected", names_unconnected, 0 },
 	{ "connect.names_connected", names_connected, 0 },
 	{ "connect.names_short", names_short, 0 },
