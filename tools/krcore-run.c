@@ -52,7 +52,8 @@ static const char usage_text[] =
 	"\n"
 	"  -f, --fallback=tcp   without krcore, use plain TCP (default)\n"
 	"      --fallback=fail  without krcore, fail\n"
-	"  -v, --verbose        say on stderr what becomes of each socket\n"
+	"  -v, --verbose        say on stderr how each socket is opened\n"
+	"                       (krcorectl show: RDMA or TCP, and why)\n"
 	"  -h, --help           show this text\n"
 	"  -V, --version        show the version\n"
 	"\n"
@@ -227,6 +228,9 @@ static void check_module(const struct options *opts)
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_KRCORE);
 	if (fd >= 0) {
 		close(fd);
+		if (opts->verbose)
+			say("a krcore socket uses RDMA or TCP as its peer "
+			    "allows: see 'krcorectl show'");
 		return;
 	}
 	if (errno == EPROTONOSUPPORT || errno == ESOCKTNOSUPPORT)

@@ -131,7 +131,7 @@ verbose_tests()
 	}
 	try "$as" loaded "$run" -v "$py" -c "$python_socket"
 	expect "-v: krcore; Python reads IPPROTO_TCP" 0 "True 6" \
-		"krcore\[+([0-9])\]: socket +([0-9]): AF_INET stream -> krcore"
+		"krcore-run: *'krcorectl show'?krcore\[+([0-9])\]: socket +([0-9]): AF_INET stream -> krcore"
 	try "$as" EPROTONOSUPPORT "$run" -v "$py" -c "$python_socket"
 	expect "-v: module not loaded" 0 "True 6" \
 		"krcore-run: the krcore module is not loaded; plain TCP is used?krcore\[+([0-9])\]: socket +([0-9]): AF_INET stream -> tcp (module not loaded)"
