@@ -10,6 +10,8 @@
  * port, by the same work.
  */
 #include <net/addrconf.h>
+#include <net/inet_connection_sock.h>
+#include <net/inet_hashtables.h>
 #include <net/ip6_route.h>
 #include <net/route.h>
 #include "sock.h"
@@ -122,13 +124,19 @@ static int bind_source(struct kr_sock *ks, struct kr_tuple *t)
 	const u8 mask = SOCK_BINDADDR_LOCK | SOCK_BINDPORT_LOCK;
 	u8 locks = inner->sk.sk_userlocks & mask;
 	bool is_late = inner->bind_address_no_port;
+	bool is_v6only = inner->sk.sk_ipv6only;
 	int err = 0;
 
 	if (!inner->inet_num) {
 		/* IP_BIND_ADDRESS_NO_PORT: connect() is when it is due. */
 		inner->bind_address_no_port = false;
 		err = bind_port(ks, t);
+		/* No port: what the user has bound stays bound. */
+		inner->bind_address_no_port = true;
+		if (err && locks & SOCK_BINDADDR_LOCK)
+			bind_port(ks, t);
 		inner->bind_address_no_port = is_late;
+		inner->sk.sk_ipv6only = is_v6only;
 		inner->sk.sk_userlocks &= ~mask | locks;
 	}
 	t->sport = inner->inet_num;
@@ -139,8 +147,22 @@ static int bind_source(struct kr_sock *ks, struct kr_tuple *t)
 static int unbind_source(struct kr_sock *ks)
 {
 	struct sockaddr addr = { .sa_family = AF_UNSPEC };
+	struct sock *isk;
+	int err;
 
-	return ks->inner ? kernel_connect(ks->inner, &addr, sizeof(addr), 0) : 0;
+	if (!ks->inner)
+		return 0;
+	/* TCP does so when it leaves another state; the inner one was in none. */
+	isk = ks->inner->sk;
+	lock_sock(isk);
+	if (isk->sk_state == TCP_CLOSE && inet_csk(isk)->icsk_bind_hash &&
+	    !(isk->sk_userlocks & SOCK_BINDPORT_LOCK))
+		inet_put_port(isk);
+	release_sock(isk);
+	err = kernel_connect(ks->inner, &addr, sizeof(addr), 0);
+	/* It has reported "no error": nothing that SO_ERROR would have to clear. */
+	WRITE_ONCE(ks->is_err_mirrored, false);
+	return err;
 }
 
 static void drop_ep(struct kr_sock *ks)

@@ -387,18 +387,17 @@ static int accept_rdma(struct kr_sock *ks, struct socket *new)
 			    IPPROTO_KRCORE, &tmp, 0);
 	if (err)
 		return err == -ENFILE ? -ENOMEM : err;
+	/* It is still there: whoever takes a confirmed one holds our lock. */
 	ep = pop(ks, &ks->accept_q);
-	if (ep) {
-		lock_sock_nested(tmp->sk, SINGLE_DEPTH_NESTING);
-		inherit(tmp->sk, sk);
-		sock_graft(tmp->sk, new);
-		adopt(tmp->sk, ep);
-		release_sock(tmp->sk);
-		tmp->sk = NULL;
-		new->state = SS_CONNECTED;
-	}
+	lock_sock_nested(tmp->sk, SINGLE_DEPTH_NESTING);
+	inherit(tmp->sk, sk);
+	sock_graft(tmp->sk, new);
+	adopt(tmp->sk, ep);
+	release_sock(tmp->sk);
+	tmp->sk = NULL;
 	sock_release(tmp);
-	return ep ? 0 : -EAGAIN;
+	new->state = SS_CONNECTED;
+	return 0;
 }
 
 /* A plain TCP client becomes a plain TCP socket, before anybody sees the fd. */

@@ -361,7 +361,8 @@ static __poll_t kr_poll(struct file *file, struct socket *sock, poll_table *wait
 		break;
 	case KR_MODE_RDMA:
 		rcu_read_lock();
-		mask = poll_rdma_rcu(sk, poll_requested_events(wait) & EPOLLIN);
+		mask = poll_rdma_rcu(sk, poll_requested_events(wait) &
+					 (EPOLLIN | EPOLLRDNORM | EPOLLRDHUP));
 		rcu_read_unlock();
 		break;
 	case KR_MODE_TCP:

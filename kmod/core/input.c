@@ -93,10 +93,7 @@ static enum verdict on_accept(struct kr_assoc *a, const struct kr_msg *m)
 		kr_vqp_send(v, KR_SEND_WINDOW);
 		return TAKEN;
 	}
-	/* The user may have bytes at hand that do as a confirmation. */
 	kr_vqp_opened(v, m->src, kr_wire_get_u64(m), a->now);
-	if (v->is_attached)
-		kr_vqp_confirm(v);
 	return TAKEN;
 }
 
@@ -229,6 +226,9 @@ static enum verdict on_rst(struct kr_assoc *a, const struct kr_msg *m)
 
 	if (t)
 		kr_tomb_free(a, t);
+	/* Its client had taken ACCEPT: accept() returns what was connected once. */
+	if (v && v->state == KR_VQP_ACCEPTING && code != KR_RST_UNKNOWN)
+		confirm(v, a->now);
 	if (v && v->peer_id)
 		kr_vqp_abort(v, code == KR_RST_TIMEOUT ? ETIMEDOUT : ECONNRESET, 0,
 			     a->now);

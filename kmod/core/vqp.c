@@ -245,6 +245,9 @@ void kr_vqp_opened(struct kr_vqp *v, u64 peer_id, u64 edge, u64 now)
 	set_state(v, KR_VQP_OPEN);
 	kr_vqp_heard(v, now);
 	kr_vqp_pump(v);
+	/* The user may have bytes at hand that do as a confirmation. */
+	if (!v->is_server)
+		kr_vqp_confirm(v);
 	v->assoc->ops->event(v, KR_EV_OPEN | KR_EV_WRITE);
 }
 

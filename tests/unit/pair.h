@@ -15,6 +15,7 @@ enum { CLIENT, SERVER, VQPS = 64 };
 
 struct user {
 	struct kr_vqp v;
+	u32 pending_at_open;
 	u32 events;			/* since the test looked */
 	u32 nr_released;
 };
@@ -45,7 +46,11 @@ static int on_incoming(struct kr_assoc *a, const struct kr_connect *c,
 
 static void on_event(struct kr_vqp *v, u32 events)
 {
-	container_of(v, struct user, v)->events |= events;
+	struct user *u = container_of(v, struct user, v);
+
+	u->events |= events;
+	if (events & KR_EV_OPEN)
+		u->pending_at_open = v->pending;
 }
 
 static void on_released(struct kr_vqp *v)

@@ -188,6 +188,33 @@ Test(input, accept__is_confirmed_with_another_connections_packet)
 	cr_expect_eq(s1->state, KR_VQP_OPEN);
 }
 
+Test(input, accept__is_confirmed_by_a_reset)
+{
+	half_connected();
+	kr_vqp_abort(c1, ECONNRESET, KR_RST_ABORT, now);
+	settle();
+
+	cr_expect(servers[1].events & KR_EV_OPEN, "as TCP, accept() returns it");
+	cr_expect_eq(s1->state, KR_VQP_ABORTED);
+	cr_expect_eq(s1->err, ECONNRESET);
+}
+
+Test(input, accept__is_not_confirmed_by_one_who_knows_nothing_of_it)
+{
+	half_connected();
+	say_code(SERVER, KR_MSG_RST, s1->id, s1->peer_id, KR_RST_UNKNOWN);
+
+	cr_expect_not(servers[1].events & KR_EV_OPEN);
+	cr_expect_eq(s1->state, KR_VQP_ABORTED);
+}
+
+Test(input, accept__is_noted_before_the_user_hears_of_it)
+{
+	half_connected();
+
+	cr_expect_eq(clients[1].pending_at_open, KR_SEND_CONFIRM);
+}
+
 Test(input, accept__is_confirmed_by_a_close)
 {
 	half_connected();

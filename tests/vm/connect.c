@@ -275,16 +275,95 @@ static void unspec_then_elsewhere(struct side *s)
 	struct addr name = addr_local(listener);
 	struct addr to = addr_port(&here, addr_get_port(&name));
 	int fd = pair(s);
+	uint16_t port;
 
+	name = addr_local(fd);
+	port = addr_get_port(&name);
 	CHECK_EQ(connect(fd, &none.sa, none.len), 0);
 	name = addr_local(fd);
 	CHECK(addr_is_any(&name));
+	/* Anybody may have it now. */
+	CHECK_OK(close(sock_bound(s, port)));
 	CHECK_EQ(connect(fd, &to.sa, to.len), 0);
 	name = addr_local(fd);
 	CHECK(addr_is_loopback(&name));
 }
 
 enum { BOUND_PORT = 7999 };
+
+/* The socket is as new: it can be bound. */
+static void unspec_then_bind(struct side *s)
+{
+	struct addr none = { .sa.sa_family = AF_UNSPEC,
+			     .len = sizeof(struct sockaddr_in6) };
+	struct addr any = addr_any(s->family, BOUND_PORT);
+	int fd = pair(s);
+
+	CHECK_EQ(connect(fd, &none.sa, none.len), 0);
+	CHECK_OK(bind(fd, &any.sa, any.len));
+	CHECK_OK(listen(fd, 1));
+}
+
+/* The server sees it: it was connected. */
+static void reset_at_once(struct side *s)
+{
+	struct addr to = listening_peer(s, 4);
+	struct linger now = { .l_onoff = 1, .l_linger = 0 };
+	int fd, i;
+
+	for (i = 0; i < 5; i++) {
+		fd = sock_new(s, 0);
+		CHECK_OK(setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now)));
+		CHECK_EQ(connect(fd, &to.sa, to.len), 0);
+		CHECK_OK(close(fd));
+		PEER_OK(s, AGENT_ACCEPT, H_LISTEN, H_CONN, 0);
+		if (peer(s, AGENT_RECV_RAW, H_CONN, 0, 0) != -1 || errno != ECONNRESET)
+			case_fail(__FILE__, __LINE__, "expected the peer to be reset");
+		PEER_OK(s, AGENT_CLOSE, H_CONN, 0, 0);
+	}
+}
+
+static void set_port_range(const char *range)
+{
+	int fd = CHECK_OK(open("/proc/sys/net/ipv4/ip_local_port_range", O_WRONLY));
+
+	CHECK_EQ(write(fd, range, strlen(range)), strlen(range));
+	CHECK_OK(close(fd));
+}
+
+static void get_port_range(char *range, size_t size)
+{
+	int fd = CHECK_OK(open("/proc/sys/net/ipv4/ip_local_port_range", O_RDONLY));
+	ssize_t len = CHECK_OK(read(fd, range, size - 1));
+
+	range[len] = 0;
+	CHECK_OK(close(fd));
+}
+
+/* Without a free port nothing has happened, and the address is still the user's. */
+static void no_port_left(struct side *s)
+{
+	struct addr to = listening_peer(s, 4);
+	struct addr from = addr_port(&s->local, 0);
+	int fd = sock_new(s, 0), holder = sock_bound(s, 30000);
+	char range[64];
+	struct addr name;
+	int err;
+
+	sock_set(fd, SOL_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+	CHECK_OK(bind(fd, &from.sa, from.len));
+	CHECK_OK(listen(holder, 1));
+	get_port_range(range, sizeof(range));
+	set_port_range("30000 30000");
+	err = connect(fd, &to.sa, to.len) ? errno : 0;
+	set_port_range(range);
+	CHECK_EQ(err, EADDRNOTAVAIL);
+	name = addr_local(fd);
+	CHECK(addr_same_host(&name, &s->local));
+	CHECK_EQ(connect(fd, &to.sa, to.len), 0);
+	name = addr_local(fd);
+	CHECK(addr_same_host(&name, &s->local));
+}
 
 /* What was bound stays bound. */
 static void unspec_bound(struct side *s)
@@ -421,6 +500,17 @@ static void v4_mapped(struct side *s)
 	PEER_EQ(s, 10, AGENT_RECV, H_CONN, 0, 10);
 }
 
+/* What connect() does to find its source is not the user's setting. */
+static void v6only_stays(struct side *s)
+{
+	int fd;
+
+	if (s->family != AF_INET6)
+		case_skip("part of the IPv6 run");
+	fd = pair(s);
+	CHECK_EQ(sock_get(fd, IPPROTO_IPV6, IPV6_V6ONLY), 0);
+}
+
 const struct test_case connect_cases[] = {
 	{ "connect.blocking", blocking, 0 },
 	{ "connect.nonblocking", nonblocking, 0 },
@@ -441,11 +531,15 @@ const struct test_case connect_cases[] = {
 	{ "connect.unspec", unspec, 0 },
 	{ "connect.unspec_then_elsewhere", unspec_then_elsewhere, 0 },
 	{ "connect.unspec_bound", unspec_bound, 0 },
+	{ "connect.unspec_then_bind", unspec_then_bind, 0 },
+	{ "connect.reset_at_once", reset_at_once, 0 },
+	{ "connect.no_port_left", no_port_left, 0 },
 	{ "connect.bound_without_port", bound_without_port, 0 },
 	{ "connect.names_unconnected", names_unconnected, 0 },
 	{ "connect.names_connected", names_connected, 0 },
 	{ "connect.names_short", names_short, 0 },
 	{ "connect.bound", bound, 0 },
 	{ "connect.v4_mapped", v4_mapped, 0 },
+	{ "connect.v6only_stays", v6only_stays, 0 },
 	{ 0 },
 };
