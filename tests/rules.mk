@@ -89,6 +89,11 @@ sim-test: $(BUILD)/tests/sim/krsim-asan $(BUILD)/tests/sim/krsim
 	$(Q)tests/sim/run.sh $< $(BUILD)/tests/sim/sim.tap
 	$(Q)tests/summary.sh count $(BUILD)/tests/sim/sim.tap
 
+# mutants: does the simulator notice bugs?  MUTANTS='NAME...' plants some of them.
+.PHONY: mutants
+mutants:
+	$(Q)tests/sim/mutants $(MUTANTS)
+
 -include $(SIM_OBJS:.o=.d) $(SIM_FAST:.o=.d)
 
 # fuzz: libFuzzer targets, FUZZ_SECONDS each; skipped without clang's runtime.

@@ -107,6 +107,9 @@ void sim_check_released(const struct sim *s, const struct sim_ep *ep)
 
 	if (ep->end_state != KR_VQP_CLOSED || s->cfg.flips)
 		return;
+	if (ep->has_unread)
+		sim_fail(s, "connection %u: CLOSED, not reset, with bytes that nobody read",
+			 ep->conn->nr);
 	if (!other || !other->is_shut || !ep->is_shut)
 		sim_fail(s, "connection %u: CLOSED without both FINs", ep->conn->nr);
 	accepted = other->is_released ? other->accepted : other->sv->v.rx.accepted;
@@ -168,6 +171,25 @@ void sim_check_end(const struct sim *s)
 		sim_fail(s, "%lu pages are left", (unsigned long)sim_env.nr_pages);
 }
 
+static bool is_alive(const struct sim_ep *ep)
+{
+	return ep && ep->is_open && !ep->is_released;
+}
+
+/* A host that is gone, or has forgotten us, is noticed although nobody says anything. */
+static void check_halves(const struct sim *s)
+{
+	const struct sim_conn *c;
+	u32 i;
+
+	for (i = 0; i < s->nr_conns; i++) {
+		c = &s->conns[i];
+		if (is_alive(c->client) != is_alive(c->server))
+			sim_fail(s, "connection %u: only its %s is left", c->nr,
+				 is_alive(c->client) ? "client" : "server");
+	}
+}
+
 void sim_check_idle(struct sim *s, u64 window_ns)
 {
 	u64 pairs = s->cfg.hosts * (s->cfg.hosts - 1) / 2;
@@ -182,6 +204,7 @@ void sim_check_idle(struct sim *s, u64 window_ns)
 	window_ns += s->now;
 	while (sim_step(s, window_ns))
 		;
+	check_halves(s);
 	if (s->nr_packets - before > allowed)
 		sim_fail(s, "%lu packets while idle, %lu are enough",
 			 (unsigned long)(s->nr_packets - before),

@@ -40,5 +40,7 @@ group 'eight hosts' --seed 1 --seeds 3 hosts=8 conns=200
 group 'windows of a few bytes' --seed 1 --seeds 5 conns=20 rx_limit=600 \
 	tx_limit=600 stream_max=20000
 group 'idle connections' --seed 1 --seeds 5 conns=100 hold=1000000 keepalive=0
+group 'idle connections of hosts that die' --seed 1 --seeds 10 conns=100 \
+	hold=1000000 keepalive=0 reboots=4 drops=3
 group 'a storm of connects' --seed 1 --seeds 1 hosts=2 conns=3000 \
 	work_ns=20000000 stream_max=100 backlog=4096

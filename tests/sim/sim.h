@@ -160,6 +160,7 @@ struct sim_ep {
 	u32 held;			/* bytes a writer is filling */
 	bool is_open, is_refused, is_ended, is_released, is_queued;
 	bool is_shut, is_closed, is_eof, is_step_armed;
+	bool has_unread;		/* when it was closed */
 	enum kr_vqp_state end_state;
 	int err;
 };

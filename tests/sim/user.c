@@ -285,6 +285,7 @@ static void close_ep(struct sim_ep *ep)
 	ep->is_closed = true;
 	sim_note(ep->conn->sim, "host %u: close of connection %u", ep->host->nr,
 		 ep->conn->nr);
+	ep->has_unread = kr_rx_ready(&ep->sv->v.rx) || ep->sv->v.rx.ooo.nr;
 	kr_vqp_close(&ep->sv->v, ep->conn->sim->now);
 }
 

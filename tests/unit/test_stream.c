@@ -240,6 +240,20 @@ Test(stream, rx_data__out_of_order_joins)
 	cr_expect_eq(rx.ooo.nr, 0);
 }
 
+Test(stream, rx_data__a_piece_over_several_gaps_joins_all)
+{
+	rx_with(LIMIT);
+	kr_rx_data(&rx, 10, bytes, 10, false);
+	kr_rx_data(&rx, 30, bytes, 10, false);
+	kr_rx_data(&rx, 50, bytes, 10, false);
+
+	cr_expect_eq(kr_rx_data(&rx, 0, bytes, 35, false), KR_RX_TAKEN);
+	cr_expect_eq(kr_rx_ready(&rx), 40);
+	cr_expect_eq(kr_rx_data(&rx, 40, bytes, 15, false), KR_RX_TAKEN);
+	cr_expect_eq(kr_rx_ready(&rx), 60);
+	cr_expect_eq(rx.ooo.nr, 0);
+}
+
 Test(stream, rx_data__known_bytes_are_a_duplicate)
 {
 	rx_with(LIMIT);

@@ -164,7 +164,8 @@ static void low_water(struct side *s)
 	EVENTS_BECOME(fd, POLLIN | POLLOUT);
 	CHECK_EQ(recv(fd, buf, 300, 0), 100);
 	expect_theirs(0, buf, 100);
-	peer_start(s, 0, AGENT_SEND_PIECES, H_CONN, 100, 100);
+	/* TCP sleeps for ever when a recv() takes a first piece of less than the mark. */
+	peer_start(s, 500, AGENT_SEND_PIECES, H_CONN, 100, 100);
 	CHECK_EQ(recv(fd, buf, 100, 0), 100);
 	expect_theirs(100, buf, 100);
 	CHECK_EQ(peer_wait(s), 100);
