@@ -12,6 +12,7 @@
 #                 lab-test: the other parts of make test
 #   make vm-test  all lab cases; VM_ARGS='-k netem' for some of them
 #   make sim      SEEDS=1000 random profiles in the simulator
+#   make mutants  plant known bugs: does the simulator notice?  fuzz: decoders
 #   make check    sparse and cppcheck
 #   make install  module, shim, tools, man pages; PREFIX=/usr/local; uninstall
 
