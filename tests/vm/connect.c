@@ -241,17 +241,23 @@ static void from_listener(struct side *s)
 	CHECK_ERR(connect(fd, &to.sa, to.len), EISCONN);
 }
 
-/* AF_UNSPEC takes a connection apart and the socket can be used again. */
-static void unspec(struct side *s)
+static void disconnect(int fd)
 {
 	struct addr none = { .sa.sa_family = AF_UNSPEC,
 			     .len = sizeof(struct sockaddr_in6) };
+
+	CHECK_EQ(connect(fd, &none.sa, none.len), 0);
+}
+
+/* AF_UNSPEC takes a connection apart and the socket can be used again. */
+static void unspec(struct side *s)
+{
 	int fd = pair(s);
 	struct addr to = listening_peer(s, 4);
 	struct sockaddr_storage ss;
 	socklen_t len = sizeof(ss);
 
-	CHECK_EQ(connect(fd, &none.sa, none.len), 0);
+	disconnect(fd);
 	CHECK_ERR(getpeername(fd, (struct sockaddr *)&ss, &len), ENOTCONN);
 	if (peer(s, AGENT_RECV_RAW, H_CONN, 0, 0) != -1 || errno != ECONNRESET)
 		case_fail(__FILE__, __LINE__, "expected the peer to be reset");
@@ -264,8 +270,6 @@ static void unspec(struct side *s)
 /* The next connection's source is its own: of another network, another port. */
 static void unspec_then_elsewhere(struct side *s)
 {
-	struct addr none = { .sa.sa_family = AF_UNSPEC,
-			     .len = sizeof(struct sockaddr_in6) };
 	int listener = sock_listen(s, 4);
 	struct addr here = s->family == AF_INET ?
 		(struct addr){ .in = { AF_INET, 0, { htonl(INADDR_LOOPBACK) } },
@@ -279,7 +283,7 @@ static void unspec_then_elsewhere(struct side *s)
 
 	name = addr_local(fd);
 	port = addr_get_port(&name);
-	CHECK_EQ(connect(fd, &none.sa, none.len), 0);
+	disconnect(fd);
 	name = addr_local(fd);
 	CHECK(addr_is_any(&name));
 	/* Anybody may have it now. */
@@ -294,12 +298,10 @@ enum { BOUND_PORT = 7999 };
 /* The socket is as new: it can be bound. */
 static void unspec_then_bind(struct side *s)
 {
-	struct addr none = { .sa.sa_family = AF_UNSPEC,
-			     .len = sizeof(struct sockaddr_in6) };
 	struct addr any = addr_any(s->family, BOUND_PORT);
 	int fd = pair(s);
 
-	CHECK_EQ(connect(fd, &none.sa, none.len), 0);
+	disconnect(fd);
 	CHECK_OK(bind(fd, &any.sa, any.len));
 	CHECK_OK(listen(fd, 1));
 }
@@ -368,8 +370,6 @@ static void no_port_left(struct side *s)
 /* What was bound stays bound. */
 static void unspec_bound(struct side *s)
 {
-	struct addr none = { .sa.sa_family = AF_UNSPEC,
-			     .len = sizeof(struct sockaddr_in6) };
 	struct addr to = listening_peer(s, 4);
 	int fd = sock_bound(s, BOUND_PORT);
 	struct addr name;
@@ -380,7 +380,7 @@ static void unspec_bound(struct side *s)
 		PEER_OK(s, AGENT_ACCEPT, H_LISTEN, H_CONN + i, 0);
 		name = addr_local(fd);
 		CHECK_EQ(addr_get_port(&name), BOUND_PORT);
-		CHECK_EQ(connect(fd, &none.sa, none.len), 0);
+		disconnect(fd);
 	}
 }
 
