@@ -7,12 +7,14 @@
  * Every translation block notes itself when it runs; a thread looks 2000 times a
  * second, in real time, which block each processor ran last, as long as the file
  * PATH exists; when it is gone FILE gets one line a block: its address,
- * samples and how often it ran.
+ * samples, how often it ran and the instructions that it executed.
  * So it sees interrupts, softirq and code with interrupts off alike, which no
  * profiler inside an emulated guest without a PMU does.  What a block costs in
- * the emulator (helpers, page walks) counts as the block's own.
+ * the emulator (helpers, page walks) counts as the block's own; instructions do
+ * not depend on that nor on what else the machine does.
  */
 #include <pthread.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +30,12 @@ void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id,
 	void (*cb)(qemu_plugin_id_t id, struct qemu_plugin_tb *tb));
 void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb,
 	void (*cb)(unsigned int cpu, void *data), int flags, void *data);
+void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *tb,
+	int op, void *ptr, uint64_t imm);
 uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb);
+size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
+
+enum { INLINE_ADD_U64 = 0 };
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -50,6 +57,8 @@ struct block {
 	uint64_t addr;
 	uint64_t samples;
 	uint64_t runs;
+	uint64_t instructions;		/* counted from the start of the host */
+	uint64_t instructions_before;	/* when the switch went on */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* protects buckets */
@@ -93,8 +102,23 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	struct block *b = find(qemu_plugin_tb_vaddr(tb));
 
 	(void)id;
-	if (b)
-		qemu_plugin_register_vcpu_tb_exec_cb(tb, on_exec, 0, b);
+	if (!b)
+		return;
+	qemu_plugin_register_vcpu_tb_exec_cb(tb, on_exec, 0, b);
+	qemu_plugin_register_vcpu_tb_exec_inline(tb, INLINE_ADD_U64, &b->instructions,
+						 qemu_plugin_tb_n_insns(tb));
+}
+
+static void note_before(void)
+{
+	struct block *b;
+	int i;
+
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < BUCKETS; i++)
+		for (b = buckets[i]; b; b = b->next)
+			b->instructions_before = b->instructions;
+	pthread_mutex_unlock(&lock);
 }
 
 static void write_samples(void)
@@ -109,10 +133,12 @@ static void write_samples(void)
 	for (i = 0; i < BUCKETS; i++)
 		for (b = buckets[i]; b; b = b->next)
 			if (b->runs || b->samples)
-				fprintf(out, "%llx %llu %llu\n",
+				fprintf(out, "%llx %llu %llu %llu\n",
 					(unsigned long long)b->addr,
 					(unsigned long long)b->samples,
-					(unsigned long long)b->runs);
+					(unsigned long long)b->runs,
+					(unsigned long long)(b->instructions -
+							     b->instructions_before));
 	pthread_mutex_unlock(&lock);
 	fclose(out);
 }
@@ -130,6 +156,8 @@ static void *sampler(void *arg)
 		if (turn % LOOK_EVERY == 0) {
 			was_on = is_on;
 			is_on = !access(switch_path, F_OK);
+			if (!was_on && is_on)
+				note_before();
 			if (was_on && !is_on)
 				write_samples();
 		}

@@ -26,19 +26,21 @@ def report(out, host):
     if not samples.exists() or not symbols.exists():
         return
     addresses, names = _symbols(symbols)
-    counts, calls = collections.Counter(), collections.Counter()
+    counts, calls, instructions = (collections.Counter() for _ in range(3))
     for line in samples.read_text().splitlines():
-        address, count, runs = line.split()
+        address, count, runs, executed = line.split()
         at = bisect.bisect(addresses, int(address, 16)) - 1
         name = names[at] if at >= 0 else "(programs)"
         counts[name] += int(count)
+        instructions[name] += int(executed)
         if at >= 0 and addresses[at] == int(address, 16):
             calls[name] += int(runs)
     total = sum(counts.values())
-    lines = [f"{100 * count / total:6.2f} %  {calls[name]:9}  {name}"
+    lines = [f"{100 * count / total:6.2f} %  {calls[name]:9}  "
+             f"{instructions[name]:11}  {name}"
              for name, count in counts.most_common()]
     path = out / f"profile-{host}.txt"
     path.write_text("\n".join(lines) + "\n")
-    say(f"{host}: share, calls and name of functions; {total} samples of 0.5 ms; all of them in {path}")
+    say(f"{host}: share, calls, instructions and name of functions; {total} samples of 0.5 ms; all of them in {path}")
     for line in lines[:SHOWN]:
         print(f"{host}: {line}")
