@@ -57,12 +57,28 @@ static u64 maybe(struct sim_prng *r, u32 ppm, u64 lo, u64 hi)
 	return sim_chance(r, ppm) ? sim_spread(r, lo, hi) : 0;
 }
 
+/* Mostly few, so that much happens between two of them. */
+static u64 draw_hosts(struct sim_prng *r)
+{
+	u64 what = sim_below(r, 100);
+
+	if (what < 65)
+		return 2;
+	if (what < 87)
+		return sim_between(r, 3, 4);
+	if (what < 98)
+		return sim_between(r, 5, 40);
+	return sim_spread(r, 41, SIM_HOSTS_MAX);
+}
+
 static void draw_work(struct sim_cfg *c, struct sim_prng *r)
 {
-	c->hosts = sim_chance(r, 750000) ? 2 : sim_between(r, 3, 4);
+	c->hosts = draw_hosts(r);
 	c->conns = sim_spread(r, 1, 300);
+	if (c->hosts > 40)
+		c->conns = sim_between(r, c->hosts / 2, 2 * c->hosts);
 	c->work_ns = sim_spread(r, 20 * KR_MSEC, 20 * KR_SEC);
-	c->stream_max = sim_spread(r, 100, 1 << 20);
+	c->stream_max = sim_spread(r, 100, c->hosts > 40 ? 10000 : 1 << 20);
 	c->chunk_max = sim_spread(r, 1, 65536);
 	if (c->stream_max / c->chunk_max > 2000)
 		c->chunk_max = c->stream_max / 2000;

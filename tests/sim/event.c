@@ -81,6 +81,8 @@ bool sim_step(struct sim *s, u64 until)
 	e = pop(&s->heap);
 	s->now = e.when;
 	s->nr_events++;
+	if (s->has_digest)
+		s->digest = sim_mix(s->digest ^ e.when ^ e.nr << 40);
 	e.fn(s, e.obj, e.arg);
 	if (e.is_owner)
 		free(e.obj);

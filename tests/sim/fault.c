@@ -2,17 +2,19 @@
 /* Faults that happen at a time: drawn at the start, undone at the end. */
 #include "sim.h"
 
-static struct sim_host *any_host(struct sim *s)
-{
-	return &s->hosts[sim_below(&s->rng, s->cfg.hosts)];
-}
-
+/* One side of some connection: of many hosts most may have none. */
 static struct sim_peer *any_peer(struct sim *s)
 {
-	struct sim_host *h = any_host(s);
+	const struct sim_conn *c = &s->conns[sim_below(&s->rng, s->cfg.conns)];
+	bool is_client = sim_chance(&s->rng, SIM_PPM / 2);
 
-	return &h->peers[(h->nr + 1 + sim_below(&s->rng, s->cfg.hosts - 1)) %
-			 s->cfg.hosts];
+	return is_client ? sim_peer(s, c->from->nr, c->to->nr) :
+			   sim_peer(s, c->to->nr, c->from->nr);
+}
+
+static struct sim_host *any_host(struct sim *s)
+{
+	return any_peer(s)->host;
 }
 
 static void on_partition(struct sim *s, void *obj, u64 arg)
@@ -24,30 +26,20 @@ static void on_partition(struct sim *s, void *obj, u64 arg)
 	sim_note(s, "partition of %u and %u until %lu", p->host->nr, p->to,
 		 (unsigned long)until);
 	if (way != 1)
-		s->links[p->host->nr][p->to].blocked_ns = until;
+		p->link.blocked_ns = until;
 	if (way != 2)
-		s->links[p->to][p->host->nr].blocked_ns = until;
-}
-
-static void mark_rebooted(struct sim *s, struct sim_host *h)
-{
-	u32 i;
-
-	for (i = 0; i < s->nr_conns; i++)
-		if (s->conns[i].from == h || s->conns[i].to == h)
-			s->conns[i].is_rebooted = true;
+		sim_peer(s, p->to, p->host->nr)->link.blocked_ns = until;
 }
 
 /* The programs of the host die with it; nobody else is told. */
 static void on_reboot(struct sim *s, void *obj, u64 arg)
 {
 	struct sim_host *h = any_host(s);
-	u32 i;
+	struct sim_peer *p;
 
 	sim_note(s, "host %u reboots", h->nr);
-	mark_rebooted(s, h);
-	for (i = 0; i < s->cfg.hosts; i++)
-		sim_peer_gone(&h->peers[i], ENETDOWN);
+	sim_for_each_peer(p, h)
+		sim_peer_gone(p, ENETDOWN);
 	sim_host_boot(h, sim_chance(&s->rng, 500000));
 }
 
@@ -74,7 +66,7 @@ static void on_path_lost(struct sim *s, void *obj, u64 arg)
 
 	sim_note(s, "host %u loses its device", h->nr);
 	h->qpn += 64;
-	for (p = h->peers; p < h->peers + s->cfg.hosts; p++) {
+	sim_for_each_peer(p, h) {
 		if (!p->assoc)
 			continue;
 		kr_assoc_path_lost(&p->assoc->a, s->now);
@@ -112,14 +104,15 @@ void sim_fault_start(struct sim *s)
 
 void sim_fault_stop(struct sim *s)
 {
-	u32 i, j;
+	struct sim_peer *p;
+	u32 i;
 
 	s->is_faulty = false;
 	sim_env.fail = 0;
 	for (i = 0; i < s->cfg.hosts; i++)
-		for (j = 0; j < s->cfg.hosts; j++)
-			s->links[i][j].blocked_ns = 0;
+		sim_for_each_peer(p, &s->hosts[i])
+			p->link.blocked_ns = 0;
 	for (i = 0; i < s->cfg.hosts; i++)
-		for (j = 0; j < s->cfg.hosts; j++)
-			on_path_return(s, &s->hosts[i].peers[j], 0);
+		sim_for_each_peer(p, &s->hosts[i])
+			on_path_return(s, p, 0);
 }

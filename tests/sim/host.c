@@ -21,30 +21,89 @@ struct item {
 static void fill_end(const struct sim_host *h, struct kr_end *e)
 {
 	memset(e, 0, sizeof(*e));
-	e->gid[0] = h->nr + 1;
+	put_unaligned_be32(h->nr + 1, e->gid);
 	e->qpn = h->qpn;
 	e->qkey = 0x80000000u | h->qpn;
 	e->mtu = h->sim->cfg.mtu;
 }
 
+/* False: of no host of this run. */
+static bool host_at(const struct sim *s, const struct kr_end *e, u32 *nr)
+{
+	*nr = get_unaligned_be32(e->gid) - 1;
+	return *nr < s->cfg.hosts;
+}
+
+static struct sim_peer *peer_create(struct sim *s, u64 key, u32 from, u32 to)
+{
+	struct sim_peer *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		abort();
+	p->host = &s->hosts[from];
+	p->to = to;
+	p->timer_ns = NEVER;
+	INIT_LIST_HEAD(&p->starved);
+	list_add_tail(&p->node, &p->host->peers);
+	sim_map_add(&s->peers, key, p);
+	return p;
+}
+
+struct sim_peer *sim_peer(struct sim *s, u32 from, u32 to)
+{
+	u64 key = (u64)(from + 1) << 32 | to;
+	struct sim_peer *p = sim_map_get(&s->peers, key);
+
+	return p ? p : peer_create(s, key, from, to);
+}
+
+void sim_hosts_start(struct sim *s)
+{
+	struct sim_host *h;
+	u32 i;
+
+	s->hosts = calloc(s->cfg.hosts, sizeof(s->hosts[0]));
+	if (!s->hosts)
+		abort();
+	for (i = 0; i < s->cfg.hosts; i++) {
+		h = &s->hosts[i];
+		h->sim = s;
+		h->nr = i;
+		INIT_LIST_HEAD(&h->peers);
+		INIT_LIST_HEAD(&h->starved);
+		sim_host_boot(h, true);
+	}
+}
+
+void sim_hosts_clean(struct sim *s)
+{
+	struct sim_peer *p, *n;
+	u32 i;
+
+	for (i = 0; i < s->cfg.hosts; i++)
+		list_for_each_entry_safe(p, n, &s->hosts[i].peers, node)
+			free(p);
+	sim_map_clean(&s->peers);
+	sim_map_clean(&s->assocs);
+	free(s->hosts);
+}
+
 void sim_host_boot(struct sim_host *h, bool is_new_qp)
 {
 	struct sim *s = h->sim;
-	u32 i;
+	struct sim_peer *p;
 
 	h->boots++;
 	put_unaligned_be64(sim_mix(s->seed + h->nr * 1000 + h->boots), h->instance);
-	h->instance[8] = h->nr;
+	put_unaligned_be32(h->nr, h->instance + 8);
 	if (is_new_qp || !h->qpn)
 		h->qpn = 16 + h->nr * 4096 + h->boots;
 	h->free_slots = s->cfg.slots + SIM_CONTROL_SLOTS;
 	h->stop_ns = 0;
-	for (i = 0; i < s->cfg.hosts; i++) {
-		h->peers[i].host = h;
-		h->peers[i].to = i;
-		h->peers[i].timer_ns = NEVER;
-		h->peers[i].is_starved = false;
-		h->peers[i].is_asking = false;
+	sim_for_each_peer(p, h) {
+		p->timer_ns = NEVER;
+		p->is_asking = false;
+		list_del_init(&p->starved);
 	}
 }
 
@@ -60,17 +119,28 @@ static void slot_done(struct sim *s, void *obj, u64 arg)
 	sim_host_tx_ready(s, h, 0);
 }
 
+/* Who waits for any slot goes before those who wait for one that may carry data. */
+static void starve(struct sim_peer *p, bool is_data)
+{
+	struct sim_host *h = p->host;
+
+	list_del_init(&p->starved);
+	list_add_tail(&p->starved, is_data ? &h->starved : h->starved.next);
+}
+
+/* In turn, until one finds no slot: then the others would not either. */
 void sim_host_tx_ready(struct sim *s, void *obj, u64 arg)
 {
 	struct sim_host *h = obj;
-	u32 i;
+	struct sim_peer *p;
 
-	for (i = 0; i < s->cfg.hosts; i++) {
-		if (!h->peers[i].is_starved)
-			continue;
-		h->peers[i].is_starved = false;
-		sim_peer_run(&h->peers[i]);
-	}
+	do {
+		if (list_empty(&h->starved))
+			return;
+		p = list_first_entry(&h->starved, struct sim_peer, starved);
+		list_del_init(&p->starved);
+		sim_peer_run(p);
+	} while (list_empty(&p->starved));
 }
 
 static bool get_slot(struct sim_host *h, bool is_data)
@@ -90,7 +160,7 @@ static void post(struct sim_peer *p, const u8 *buf, u32 len)
 	struct sim *s = h->sim;
 
 	p->nr_packets++;
-	sim_net_send(s, h->nr, a->remote.gid[0] - 1, a->remote.qpn, buf, len);
+	sim_net_send(s, h->nr, p->to, a->remote.qpn, buf, len);
 	sim_at(s, s->now + len + sim_below(&s->rng, 2 * KR_USEC), slot_done, h,
 	       h->boots);
 }
@@ -107,13 +177,14 @@ static bool output(struct sim_peer *p)
 	while (kr_assoc_has_output(a, s->now)) {
 		is_data = get_slot(p->host, true);
 		if (!is_data && !get_slot(p->host, false)) {
-			p->is_starved = true;
+			starve(p, false);
 			return true;
 		}
 		len = kr_assoc_output(a, buf, sizeof(buf), is_data, s->now);
 		if (!len) {
 			p->host->free_slots++;
-			p->is_starved = !is_data;
+			if (!is_data)
+				starve(p, true);
 			return !is_data;
 		}
 		if (len > a->mtu)
@@ -195,8 +266,9 @@ static struct sim_assoc *create(struct sim_peer *p, const u8 instance[16])
 	kr_assoc_init(&as->a, &sim_ops, as, sim_mix(s->seed ^ as->nr << 20) | 1,
 		      p->host->instance, instance, s->now);
 	p->assoc = as;
+	sim_map_add(&s->assocs, as->a.local_id, as);
 	p->timer_ns = NEVER;
-	p->is_starved = false;
+	list_del_init(&p->starved);
 	return as;
 }
 
@@ -273,6 +345,7 @@ void sim_peer_gone(struct sim_peer *p, int err)
 	while (kr_assoc_abort_some(&as->a, err, s->now))
 		;
 	kr_assoc_clean(&as->a);
+	sim_map_remove(&s->assocs, as->a.local_id);
 	p->assoc = NULL;
 	free(as);
 }
@@ -282,13 +355,14 @@ void sim_peer_gone(struct sim_peer *p, int err)
 static void answer_path_req(struct sim_host *h, const struct kr_path_msg *pm)
 {
 	struct sim *s = h->sim;
-	u32 from = pm->end.gid[0] - 1u;
-	struct sim_peer *p = &h->peers[from];
 	struct kr_end local;
+	struct sim_peer *p;
+	u32 from;
 	int err;
 
-	if (from >= s->cfg.hosts || from == h->nr)
+	if (!host_at(s, &pm->end, &from) || from == h->nr)
 		return;
+	p = sim_peer(s, h->nr, from);
 	/* A request that was under way when its sender rebooted. */
 	if (p->assoc && memcmp(p->assoc->a.peer_instance, pm->instance, 16) &&
 	    memcmp(s->hosts[from].instance, pm->instance, 16))
@@ -306,10 +380,10 @@ static void send_gone(struct sim_host *h, const struct kr_end *to, u64 tag)
 {
 	struct kr_msg m = { .type = KR_MSG_GONE };
 	u8 buf[KR_HDR_LEN + KR_MSG_HDR_LEN + KR_GONE_LEN];
-	u32 host = to->gid[0] - 1u;
 	struct kr_hdr hdr = { 0 };
+	u32 host;
 
-	if (host >= h->sim->cfg.hosts || host == h->nr)
+	if (!host_at(h->sim, to, &host) || host == h->nr)
 		return;
 	hdr.body_len = kr_wire_put_u64(buf + KR_HDR_LEN, &m, tag);
 	kr_wire_put_hdr(buf, &hdr);
@@ -339,11 +413,11 @@ static void queue_item(struct sim_host *h, const struct kr_path_msg *pm, u64 tag
 
 static void receive_gone(struct sim_host *h, u64 tag)
 {
-	u32 i;
+	struct sim_peer *p;
 
-	for (i = 0; i < h->sim->cfg.hosts; i++)
-		if (h->peers[i].assoc && h->peers[i].assoc->a.remote_id == tag)
-			sim_peer_gone(&h->peers[i], ECONNRESET);
+	sim_for_each_peer(p, h)
+		if (p->assoc && p->assoc->a.remote_id == tag)
+			sim_peer_gone(p, ECONNRESET);
 }
 
 static void receive_untagged(struct sim_host *h, const u8 *p, const u8 *end)
@@ -377,8 +451,9 @@ static void receive_unknown(struct sim_host *h, u64 tag, const u8 *p, const u8 *
 void sim_host_receive(struct sim_host *h, const u8 *p, u32 len)
 {
 	const u8 *body = p + KR_HDR_LEN;
+	struct sim_assoc *as;
+	struct sim_peer *peer;
 	struct kr_hdr hdr;
-	u32 i;
 
 	if (!kr_wire_get_hdr(p, len, &hdr))
 		return;
@@ -386,14 +461,14 @@ void sim_host_receive(struct sim_host *h, const u8 *p, u32 len)
 		receive_untagged(h, body, body + hdr.body_len);
 		return;
 	}
-	for (i = 0; i < h->sim->cfg.hosts; i++) {
-		if (!h->peers[i].assoc || h->peers[i].assoc->a.local_id != hdr.tag)
-			continue;
-		kr_assoc_input(&h->peers[i].assoc->a, &hdr, body, h->sim->now);
-		sim_peer_run(&h->peers[i]);
+	as = sim_map_get(&h->sim->assocs, hdr.tag);
+	if (!as || as->peer->host != h) {
+		receive_unknown(h, hdr.tag, body, body + hdr.body_len);
 		return;
 	}
-	receive_unknown(h, hdr.tag, body, body + hdr.body_len);
+	peer = as->peer;
+	kr_assoc_input(&as->a, &hdr, body, h->sim->now);
+	sim_peer_run(peer);
 }
 
 static void on_path_req(struct kr_assoc *a, const struct kr_path_msg *pm)

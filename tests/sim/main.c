@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * krsim [--seed N] [--seeds N] [--trace] [--flips] [NAME=VALUE...]
+ * krsim [--seed N] [--seeds N] [--trace] [--digest] [--flips] [NAME=VALUE...]
  *
  * Each seed draws a profile and runs it: programs work while the network and
  * the hosts fail; faults stop and everybody finishes; what stays open must be
@@ -28,6 +28,7 @@ struct options {
 	u64 seed;
 	u64 nr_seeds;
 	bool is_traced;
+	bool has_digest;
 	bool has_flips;
 	char **settings;
 };
@@ -92,12 +93,11 @@ static void set_values(struct sim *s, char **settings)
 
 static void boot(struct sim *s, const struct options *o, u64 seed)
 {
-	u32 i;
-
 	memset(s, 0, sizeof(*s));
 	s->seed = seed;
 	s->now = KR_SEC;
 	s->is_traced = o->is_traced;
+	s->has_digest = o->has_digest;
 	sim_prng_init(&s->rng, seed);
 	memset(&sim_env, 0, sizeof(sim_env));
 	sim_cfg_draw(&s->cfg, seed, o->has_flips);
@@ -106,11 +106,7 @@ static void boot(struct sim *s, const struct options *o, u64 seed)
 		s->cfg.hosts = 2;
 	if (o->is_traced || o->nr_seeds == 1)
 		sim_cfg_print(&s->cfg);
-	for (i = 0; i < s->cfg.hosts; i++) {
-		s->hosts[i].sim = s;
-		s->hosts[i].nr = i;
-		sim_host_boot(&s->hosts[i], true);
-	}
+	sim_hosts_start(s);
 }
 
 static void run_until(struct sim *s, u64 when)
@@ -136,14 +132,15 @@ static void finish(struct sim *s, bool is_all)
 
 static void end_assocs(struct sim *s)
 {
-	u32 i, j;
+	struct sim_peer *p;
+	u32 i;
 
 	for (i = 0; i < s->cfg.hosts; i++)
-		for (j = 0; j < s->cfg.hosts; j++)
-			sim_peer_gone(&s->hosts[i].peers[j], ECONNRESET);
+		sim_for_each_peer(p, &s->hosts[i])
+			sim_peer_gone(p, ECONNRESET);
 }
 
-/* After all that happened, any host can connect to any other. */
+/* After all that happened, hosts can connect to each other. */
 static void run_last(struct sim *s)
 {
 	u32 round;
@@ -186,6 +183,7 @@ static void run(struct sim *s)
 		sim_fail(s, "pages leak");
 	sim_user_clean(s);
 	sim_heap_clean(s);
+	sim_hosts_clean(s);
 	if (sim_env.nr_blocks || sim_env.nr_pages)
 		sim_fail(s, "%lu blocks and %lu pages leak",
 			 (unsigned long)sim_env.nr_blocks,
@@ -223,6 +221,9 @@ static int run_all(const struct options *o)
 		boot(s, o, o->seed + i);
 		run(s);
 		add(&t, s);
+		if (o->has_digest)
+			printf("digest of seed %lu: %016lx\n",
+			       (unsigned long)s->seed, (unsigned long)s->digest);
 		if ((i + 1) % BATCH && i + 1 != o->nr_seeds)
 			continue;
 		printf("seeds %lu-%lu: %lu connections, %lu packets (%lu lost), %.0f packets/s\n",
@@ -241,6 +242,7 @@ int main(int argc, char **argv)
 		{ "seed", required_argument, NULL, 's' },
 		{ "seeds", required_argument, NULL, 'n' },
 		{ "trace", no_argument, NULL, 't' },
+		{ "digest", no_argument, NULL, 'd' },
 		{ "flips", no_argument, NULL, 'f' },
 		{ 0 },
 	};
@@ -254,6 +256,8 @@ int main(int argc, char **argv)
 			o.nr_seeds = strtoull(optarg, NULL, 0);
 		else if (c == 't')
 			o.is_traced = true;
+		else if (c == 'd')
+			o.has_digest = true;
 		else if (c == 'f')
 			o.has_flips = true;
 		else

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include "sim.h"
 
-bool sim_net_is_blocked(const struct sim *s, u32 from, u32 to)
+bool sim_net_is_blocked(struct sim *s, u32 from, u32 to)
 {
-	return s->links[from][to].blocked_ns > s->now;
+	return sim_peer(s, from, to)->link.blocked_ns > s->now;
 }
 
 static void deliver(struct sim *s, void *obj, u64 arg)
@@ -80,7 +80,7 @@ static void schedule(struct sim *s, u64 when, u32 from, u32 to, u32 qpn,
 
 void sim_net_send(struct sim *s, u32 from, u32 to, u32 qpn, const u8 *p, u32 len)
 {
-	struct sim_link *l = &s->links[from][to];
+	struct sim_link *l = &sim_peer(s, from, to)->link;
 	const struct sim_cfg *c = &s->cfg;
 	u64 when = queue(s, l, len);
 

@@ -22,7 +22,25 @@ group()
 	fi
 }
 
+# same NAME ARG...: one test: two runs print the same
+same()
+{
+	name=$1
+	shift
+	first=$(timeout "$limit" "$krsim" --digest "$@" 2>&1 | grep '^digest')
+	second=$(timeout "$limit" "$krsim" --digest "$@" 2>&1 | grep '^digest')
+	if [ -n "$first" ] && [ "$first" = "$second" ]; then
+		echo "ok - sim: $name" >>"$tap"
+	else
+		echo "not ok - sim: $name" >>"$tap"
+		printf '%s\n' "$first" "$second" >&2
+	fi
+}
+
 : >"$tap"
+same 'the same run twice' --seed 1 --seeds 3
+same 'the same run twice, forty hosts' --seed 2 --seeds 1 hosts=40 nomem=1000 \
+	stream_max=20000
 group 'seeds 1-20' --seed 1 --seeds 20
 group 'seeds 21-40' --seed 21 --seeds 20
 group 'seeds 41-60' --seed 41 --seeds 20
@@ -37,6 +55,8 @@ group 'no memory' --seed 1 --seeds 10 conns=60 nomem=200000
 group 'few send slots' --seed 1 --seeds 10 conns=60 slots=1 slot_stops=20
 group 'one in three lost' --seed 1 --seeds 10 conns=60 loss=333333
 group 'eight hosts' --seed 1 --seeds 3 hosts=8 conns=200
+group 'forty hosts' --seed 1 --seeds 2 hosts=40 conns=300 stream_max=20000
+group 'a thousand hosts' --seed 1 --seeds 1 hosts=1000 conns=1000 stream_max=2000
 group 'windows of a few bytes' --seed 1 --seeds 5 conns=20 rx_limit=600 \
 	tx_limit=600 stream_max=20000
 group 'idle connections' --seed 1 --seeds 5 conns=100 hold=1000000 keepalive=0

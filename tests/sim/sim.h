@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A simulation of krcore: N hosts, each with an association to each other, in
- * virtual time on a faulty network.  One seed decides everything.
+ * A simulation of krcore: N hosts with an association for each pair that talks,
+ * in virtual time on a faulty network.  One seed decides everything.
  *
  *   main     options, seeds, the run: work, drain, idle, end
  *   config   the seed's profile: which faults, how much work
  *   event    the heap of what happens next
+ *   map      objects by number
  *   net      packets between hosts: rate, delay, loss, duplication, partition
  *   host     what the kernel glue does: associations, paths, slots, GONE
  *   user     what programs do: connect, write, read, shutdown, close
  *   fault    partitions, reboots, lost paths, memory and slots that run out
  *   check    what must hold, known independently of core
- *   trace    packets in words
+ *   trace    packets in words, and a digest of the run
  */
 #ifndef KRCORE_SIM_SIM_H
 #define KRCORE_SIM_SIM_H
@@ -20,7 +21,7 @@
 #include "prng.h"
 
 enum {
-	SIM_HOSTS_MAX = 8,
+	SIM_HOSTS_MAX = 1000,
 	SIM_PACKET_MAX = 4096,
 };
 
@@ -62,6 +63,26 @@ void sim_at_owned(struct sim *s, u64 when, sim_fn fn, void *obj, u64 arg);
 bool sim_step(struct sim *s, u64 until);
 void sim_heap_clean(struct sim *s);
 
+/* map.c */
+struct sim_map_slot {
+	u64 key;			/* 0: free */
+	void *obj;
+};
+
+struct sim_map {
+	struct sim_map_slot *at;
+	u64 nr;
+	u64 max;			/* a power of 2 */
+};
+
+/* NULL: no such key. */
+void *sim_map_get(const struct sim_map *m, u64 key);
+/* The key must not be there. */
+void sim_map_add(struct sim_map *m, u64 key, void *obj);
+/* The key must be there. */
+void sim_map_remove(struct sim_map *m, u64 key);
+void sim_map_clean(struct sim_map *m);
+
 /* env.c: the memory of core */
 struct sim_env {
 	u64 nr_blocks;
@@ -89,7 +110,7 @@ struct sim_link {
 };
 
 void sim_net_send(struct sim *s, u32 from, u32 to, u32 qpn, const u8 *p, u32 len);
-bool sim_net_is_blocked(const struct sim *s, u32 from, u32 to);
+bool sim_net_is_blocked(struct sim *s, u32 from, u32 to);
 
 /* host.c */
 struct sim_host;
@@ -101,13 +122,15 @@ struct sim_assoc {
 	u64 nr;
 };
 
-/* What a host knows of another one. */
+/* What a host knows of another one, and the link to it; made when first used. */
 struct sim_peer {
 	struct sim_host *host;
 	u32 to;
+	struct sim_link link;
+	struct list_head node;		/* sim_host.peers */
+	struct list_head starved;	/* sim_host.starved: waits for a slot */
 	struct sim_assoc *assoc;	/* NULL: none */
 	u64 timer_ns;
-	bool is_starved;
 	bool is_asking;			/* a hello is under way */
 	u64 nr_packets;			/* sent */
 };
@@ -121,11 +144,18 @@ struct sim_host {
 	u64 free_slots;
 	u64 stop_ns;			/* no slots until then */
 	u32 backlog;			/* unconfirmed and not accepted yet */
-	struct sim_peer peers[SIM_HOSTS_MAX];
+	struct list_head peers;		/* in the order made */
+	struct list_head starved;
 };
 
 enum { SIM_CONTROL_SLOTS = 2 };
 
+#define sim_for_each_peer(p, h) list_for_each_entry(p, &(h)->peers, node)
+
+/* All hosts of the profile; sim_hosts_clean() ends their associations. */
+void sim_hosts_start(struct sim *s);
+void sim_hosts_clean(struct sim *s);
+struct sim_peer *sim_peer(struct sim *s, u32 from, u32 to);
 void sim_host_boot(struct sim_host *h, bool is_new_qp);
 void sim_host_receive(struct sim_host *h, const u8 *p, u32 len);
 /* Looks for the peer, makes an association and proves a path. */
@@ -170,7 +200,6 @@ struct sim_conn {
 	u32 nr;
 	u32 tries;
 	bool is_holder;			/* stays open, idle, until told */
-	bool is_rebooted;		/* an end vanished with its host */
 	bool is_waiting;		/* for an association, to connect */
 	struct sim_ep *client;
 	struct sim_ep *server;		/* the confirmed one */
@@ -191,8 +220,9 @@ void sim_user_clean(struct sim *s);
 /* Everybody hurries: no stalls, holders finish when @is_all. */
 void sim_user_drain(struct sim *s, bool is_all);
 /*
- * One more connection for each pair of hosts.  The first round may only find
- * out that an association is gone; did all of the last one open?
+ * One more connection for each pair of hosts, or for some when there are many.
+ * The first round may only find out that an association is gone; did all of the
+ * last one open?
  */
 enum { SIM_LAST_ROUNDS = 2 };
 void sim_user_last(struct sim *s, u32 round);
@@ -218,8 +248,8 @@ void sim_check_quiet(const struct sim *s, u64 packets);
 struct sim_ep *sim_ep_other(const struct sim_ep *ep);
 
 /* trace.c */
-void sim_trace(const struct sim *s, const char *what, u32 from, u32 to,
-	       const u8 *p, u32 len);
+void sim_trace(struct sim *s, const char *what, u32 from, u32 to, const u8 *p,
+	       u32 len);
 __attribute__((format(printf, 2, 3)))
 void sim_note(const struct sim *s, const char *format, ...);
 
@@ -234,16 +264,20 @@ struct sim {
 	u64 now;
 	const char *args;		/* of the command to paste */
 	bool is_traced;
+	bool has_digest;
+	u64 digest;			/* of all packets and events */
 	bool is_draining;
 	bool is_releasing;		/* holders finish */
 	bool is_faulty;
 	struct sim_cfg cfg;
 	struct sim_prng rng;
 	struct sim_heap heap;
-	struct sim_host hosts[SIM_HOSTS_MAX];
-	struct sim_link links[SIM_HOSTS_MAX][SIM_HOSTS_MAX];
+	struct sim_host *hosts;
+	struct sim_map peers;		/* by both hosts */
+	struct sim_map assocs;		/* by tag */
 	struct sim_conn *conns;
 	u64 nr_conns;			/* those of the profile and the last ones */
+	u64 nr_last;			/* of one round */
 	u64 nr_eps, nr_assocs;
 	u64 nr_events, nr_packets, nr_lost, nr_bytes;
 	u64 nr_open, nr_clean, nr_reset, nr_refused;

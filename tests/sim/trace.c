@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Packets in the words of docs/PROTOCOL.md, one line each, for --trace. */
+/*
+ * Packets in the words of docs/PROTOCOL.md, one line each, for --trace; all of
+ * them as one number, for --digest.
+ */
 #include <stdarg.h>
 #include <stdio.h>
 #include "sim.h"
@@ -46,13 +49,25 @@ static void print_msg(const struct kr_msg *m)
 	putchar(';');
 }
 
-void sim_trace(const struct sim *s, const char *what, u32 from, u32 to,
-	       const u8 *p, u32 len)
+static void digest(struct sim *s, const char *what, u64 from, u64 to,
+		   const u8 *p, u32 len)
+{
+	u64 d = s->digest ^ s->now ^ from << 52 ^ to << 40 ^ (u64)what[1] << 32 ^ len;
+
+	while (len--)
+		d = (d ^ *p++) * 0x100000001b3ull;
+	s->digest = sim_mix(d);
+}
+
+void sim_trace(struct sim *s, const char *what, u32 from, u32 to, const u8 *p,
+	       u32 len)
 {
 	const u8 *end;
 	struct kr_hdr h;
 	struct kr_msg m;
 
+	if (s->has_digest)
+		digest(s, what, from, to, p, len);
 	if (!s->is_traced)
 		return;
 	printf("%12.6f ms  %u %s %u ", s->now / 1e6, from, what, to);

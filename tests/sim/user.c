@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include "sim.h"
 
+enum { LAST_MAX = 64 };			/* connections of one last round */
+
 static void on_step(struct sim *s, void *obj, u64 arg);
 
 /* Something happened: the program looks soon. */
@@ -31,7 +33,7 @@ static struct sim_ep *ep_create(struct sim_conn *c, struct sim_host *h, u32 to)
 		abort();
 	ep->conn = c;
 	ep->host = h;
-	ep->peer = &h->peers[to];
+	ep->peer = sim_peer(s, h->nr, to);
 	ep->nr = ++s->nr_eps;
 	ep->key = sim_mix(s->seed ^ ep->nr << 32);
 	ep->total = sim_chance(r, 100000) ? 0 : sim_spread(r, 1, s->cfg.stream_max);
@@ -156,7 +158,7 @@ int sim_incoming(struct kr_assoc *a, const struct kr_connect *c, struct kr_vqp *
 	u32 nr = get_unaligned_be32(c->tuple.daddr);
 	struct sim_ep *ep;
 
-	if (nr >= s->nr_conns || s->conns[nr].to != p->host ||
+	if (nr >= s->nr_conns || !s->conns[nr].sim || s->conns[nr].to != p->host ||
 	    s->conns[nr].from->nr != p->to) {
 		if (!s->cfg.flips)
 			sim_fail(s, "a CONNECT that nobody sent");
@@ -348,7 +350,7 @@ static void on_cancel(struct sim *s, void *obj, u64 arg)
 static void on_connect(struct sim *s, void *obj, u64 arg)
 {
 	struct sim_conn *c = obj;
-	struct sim_peer *p = &c->from->peers[c->to->nr];
+	struct sim_peer *p = sim_peer(s, c->from->nr, c->to->nr);
 	struct sim_ep *ep;
 	struct kr_vqp *v;
 	u64 wait;
@@ -383,56 +385,101 @@ static void on_connect(struct sim *s, void *obj, u64 arg)
 	sim_peer_run(p);
 }
 
+/* Any two hosts. */
+static void draw_pair(struct sim *s, struct sim_conn *c)
+{
+	u32 from = sim_below(&s->rng, s->cfg.hosts);
+	u32 by = 1 + sim_below(&s->rng, s->cfg.hosts - 1);
+
+	c->from = &s->hosts[from];
+	c->to = &s->hosts[(from + by) % s->cfg.hosts];
+}
+
+/* Each pair; in half of the runs one side of a pair is passive. */
+static u32 all_pairs(struct sim *s, struct sim_conn *c)
+{
+	u32 i, j, nr = 0;
+
+	for (i = 0; i < s->cfg.hosts; i++) {
+		for (j = 0; j < s->cfg.hosts; j++) {
+			if (i == j || (i < j && s->seed % 2))
+				continue;
+			c[nr].from = &s->hosts[i];
+			c[nr++].to = &s->hosts[j];
+		}
+	}
+	return nr;
+}
+
+/* Any pairs, and the other side of pairs that have talked. */
+static u32 some_pairs(struct sim *s, struct sim_conn *c)
+{
+	const struct sim_conn *old;
+	u32 nr;
+
+	for (nr = 0; nr < LAST_MAX; nr++) {
+		if (!s->cfg.conns || sim_chance(&s->rng, SIM_PPM / 2)) {
+			draw_pair(s, &c[nr]);
+			continue;
+		}
+		old = &s->conns[sim_below(&s->rng, s->cfg.conns)];
+		c[nr].from = old->to;
+		c[nr].to = old->from;
+	}
+	return nr;
+}
+
+static void draw_last(struct sim *s)
+{
+	struct sim_conn *c = s->conns + s->cfg.conns;
+	bool is_few = s->cfg.hosts * (s->cfg.hosts - 1) <= LAST_MAX;
+	u32 round;
+
+	s->nr_last = is_few ? all_pairs(s, c) : some_pairs(s, c);
+	for (round = 1; round < SIM_LAST_ROUNDS; round++)
+		memcpy(c + round * s->nr_last, c, s->nr_last * sizeof(*c));
+	s->nr_conns = s->cfg.conns + SIM_LAST_ROUNDS * s->nr_last;
+}
+
+static void start_conn(struct sim *s, u32 nr, u64 when)
+{
+	s->conns[nr].sim = s;
+	s->conns[nr].nr = nr;
+	sim_at(s, when, on_connect, &s->conns[nr], 0);
+}
+
 void sim_user_start(struct sim *s)
 {
-	u64 last = SIM_LAST_ROUNDS * s->cfg.hosts * (s->cfg.hosts - 1);
 	bool is_storm = sim_chance(&s->rng, 200000);
 	struct sim_conn *c;
 	u32 i;
 
-	s->nr_conns = s->cfg.conns + last;
-	s->conns = calloc(s->nr_conns, sizeof(s->conns[0]));
+	s->conns = calloc(s->cfg.conns + SIM_LAST_ROUNDS * LAST_MAX,
+			  sizeof(s->conns[0]));
 	if (!s->conns)
 		abort();
 	for (i = 0; i < s->cfg.conns; i++) {
 		c = &s->conns[i];
-		c->sim = s;
-		c->nr = i;
 		c->is_holder = sim_chance(&s->rng, s->cfg.hold);
-		c->from = &s->hosts[sim_below(&s->rng, s->cfg.hosts)];
-		c->to = &s->hosts[(c->from->nr + 1 +
-				   sim_below(&s->rng, s->cfg.hosts - 1)) %
-				  s->cfg.hosts];
-		sim_at(s, s->now + (is_storm ? KR_MSEC :
-				    sim_below(&s->rng, s->cfg.work_ns)),
-		       on_connect, c, 0);
+		draw_pair(s, c);
+		start_conn(s, i, s->now + (is_storm ? KR_MSEC :
+					   sim_below(&s->rng, s->cfg.work_ns)));
 	}
+	draw_last(s);
 }
 
 /* Index of the first connection of the round. */
 static u32 last_at(const struct sim *s, u32 round)
 {
-	return s->cfg.conns + round * s->cfg.hosts * (s->cfg.hosts - 1);
+	return s->cfg.conns + round * s->nr_last;
 }
 
 void sim_user_last(struct sim *s, u32 round)
 {
-	u32 i, j, nr = last_at(s, round);
-	struct sim_conn *c;
+	u32 nr;
 
-	for (i = 0; i < s->cfg.hosts; i++) {
-		for (j = 0; j < s->cfg.hosts; j++) {
-			/* In half of the runs one side of a pair is passive. */
-			if (i == j || (i < j && s->seed % 2))
-				continue;
-			c = &s->conns[nr];
-			c->sim = s;
-			c->nr = nr++;
-			c->from = &s->hosts[i];
-			c->to = &s->hosts[j];
-			sim_at(s, s->now + sim_below(&s->rng, KR_SEC), on_connect, c, 0);
-		}
-	}
+	for (nr = last_at(s, round); nr < last_at(s, round + 1); nr++)
+		start_conn(s, nr, s->now + sim_below(&s->rng, KR_SEC));
 }
 
 bool sim_user_has_last(const struct sim *s)
@@ -440,8 +487,7 @@ bool sim_user_has_last(const struct sim *s)
 	u32 i;
 
 	for (i = last_at(s, SIM_LAST_ROUNDS - 1); i < s->nr_conns; i++)
-		if (s->conns[i].from &&
-		    (!s->conns[i].client || !s->conns[i].client->is_open))
+		if (!s->conns[i].client || !s->conns[i].client->is_open)
 			return false;
 	return true;
 }
