@@ -12,8 +12,8 @@
  * sk_user_data under sk_callback_lock.  sock_forget_work() clears it under the
  * same lock; after that a callback that is still running does nothing.
  *
- * Errors: whatever is malformed is dropped and counted.  Nothing is answered
- * that comes from the hello port itself, so two answerers cannot talk forever.
+ * Errors: whatever is malformed is dropped and counted.  What a datagram is and
+ * whether it is answered is decided by core/discovery.c.
  */
 #include <linux/module.h>
 #include <linux/udp.h>
@@ -21,6 +21,7 @@
 #include <net/ipv6.h>
 #include <net/route.h>
 #include <net/sock.h>
+#include "core/discovery.h"
 #include "dev.h"
 #include "hello.h"
 #include "host.h"
@@ -117,16 +118,6 @@ static int sock_make(struct net *net, u8 family, struct socket **sock)
 		return -EAFNOSUPPORT;
 	return sock_create_kern(net, family == 4 ? AF_INET : AF_INET6,
 				SOCK_DGRAM, IPPROTO_UDP, sock);
-}
-
-/* The datagram is of our protocol, but of a version that we do not know. */
-static bool is_other_version(const u8 *bytes, int len)
-{
-	const struct kr_hello none = { .family = 4 };
-	u8 ours[KR_HELLO_LEN];
-
-	kr_wire_put_hello(ours, &none);
-	return len > 4 && !memcmp(bytes, ours, 4) && bytes[4] != ours[4];
 }
 
 /* The address that routing chose for a connected socket. */
@@ -247,7 +238,7 @@ static int question_receive(struct kr_question *q, struct kr_hello *answer)
 {
 	u8 bytes[KR_HELLO_LEN + 1];
 	struct kvec vec = { .iov_base = bytes, .iov_len = sizeof(bytes) };
-	int i, len;
+	int i, len, err;
 
 	for (i = 0; i < KR_HELLO_BATCH; i++) {
 		struct msghdr msg = { };
@@ -255,14 +246,11 @@ static int question_receive(struct kr_question *q, struct kr_hello *answer)
 		len = kernel_recvmsg(q->sock, &msg, &vec, 1, sizeof(bytes), MSG_DONTWAIT);
 		if (len < 0)
 			return len;
-		if (is_other_version(bytes, len))
-			return -EPROTO;
-		if (kr_wire_get_hello(bytes, len, answer) &&
-		    answer->op == KR_HELLO_ANSWER &&
-		    answer->nonce == q->hello.nonce) {
+		err = kr_discovery_read(bytes, len, &q->hello, answer);
+		if (!err)
 			kr_stat_inc(KR_STAT_hello_answered);
-			return 0;
-		}
+		if (err != -EAGAIN)
+			return err;
 		kr_stat_inc(KR_STAT_hello_dropped);
 	}
 	return -EAGAIN;
@@ -400,31 +388,25 @@ static bool is_to_us(const struct kr_answerer *a, const struct heard *h)
 
 static void answer_one(struct kr_answerer *a, struct heard *h)
 {
-	struct kr_hello answer = { .op = KR_HELLO_ANSWER, .family = a->family };
-	struct kr_hello ask;
+	struct kr_hello ask, answer;
+	enum kr_heard heard;
 	u8 from[16];
-	bool is_ask;
 	u16 port;
 
 	addr_get(&h->from, from, &port);
-	is_ask = kr_wire_get_hello(h->bytes, h->len, &ask) &&
-		 ask.op == KR_HELLO_ASK && ask.family == a->family;
-	if (port == KRCORE_HELLO_PORT || !is_to_us(a, h) ||
-	    (!is_ask && (h->len < KR_HELLO_LEN || !is_other_version(h->bytes, h->len)))) {
+	heard = kr_discovery_hear(h->bytes, h->len, a->family, port, &ask);
+	if (heard == KR_HEARD_NOTHING || !is_to_us(a, h)) {
 		kr_stat_inc(KR_STAT_hello_dropped);
 		return;
 	}
-	memcpy(answer.instance, kr_instance, sizeof(kr_instance));
-	if (!is_ask) {
-		/* Nothing but our version can be told to another one. */
+	if (heard == KR_HEARD_OTHER_VERSION) {
+		kr_discovery_tell_version(&answer, a->family, kr_instance);
 		answerer_send(a, h, &answer);
 		return;
 	}
-	answer.nonce = ask.nonce;
+	kr_discovery_answer(&answer, &ask, kr_instance, from, h->to);
 	answer.cookie = a->cookie;
 	answer.token = kr_host_token(ask.instance);
-	memcpy(answer.saddr, from, 16);
-	memcpy(answer.daddr, h->to, 16);
 	answer.nr_ends = kr_dev_ends(answer.ends, KR_HELLO_ENDS);
 	answerer_send(a, h, &answer);
 	kr_peer_heard(a->net, a->family, from, ask.instance);

@@ -23,6 +23,7 @@
 #include <linux/mutex.h>
 #include <linux/random.h>
 #include <linux/slab.h>
+#include "core/discovery.h"
 #include "dev.h"
 #include "hello.h"
 #include "host.h"
@@ -323,13 +324,17 @@ static void question_missed(struct peer *peer)
 
 static enum kr_reason judge(const struct kr_hello *ask, const struct kr_hello *answer)
 {
-	if (kr_host_is_self(answer->instance))
+	switch (kr_discovery_judge(ask, answer, kr_instance)) {
+	case KR_JUDGE_SELF:
 		return KR_REASON_SELF;
-	if (answer->family != ask->family ||
-	    memcmp(answer->saddr, ask->saddr, sizeof(ask->saddr)) ||
-	    memcmp(answer->daddr, ask->daddr, sizeof(ask->daddr)))
+	case KR_JUDGE_NAT:
 		return KR_REASON_NAT;
-	return answer->nr_ends ? KR_REASON_NONE : KR_REASON_PEER_NO_DEVICE;
+	case KR_JUDGE_NO_DEVICE:
+		return KR_REASON_PEER_NO_DEVICE;
+	case KR_JUDGE_USABLE:
+		break;
+	}
+	return KR_REASON_NONE;
 }
 
 /* Another instance is where these were: they are gone. */
