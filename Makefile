@@ -3,7 +3,7 @@
 #
 #   make demo     two lab hosts, iperf3 and sockperf over krcore beside TCP;
 #                 about 3 minutes on a quiet machine, once installed and built
-#   make test     everything: unit, simulator, shim, ABI and lab tests
+#   make test     everything: unit, simulator, fuzz, shim, ABI and lab tests
 #   make          module, shim and tools, into build/
 #
 #   make deps     install the packages that all this needs (demo and test do)
@@ -12,7 +12,8 @@
 #                 lab-test: the other parts of make test
 #   make vm-test  all lab cases; VM_ARGS='-k netem' for some of them
 #   make sim      SEEDS=1000 random profiles in the simulator
-#   make mutants  plant known bugs: does the simulator notice?  fuzz: decoders
+#   make mutants  plant known bugs: does the simulator notice?
+#   make fuzz     FUZZ_SECONDS=60 any bytes to each decoder; afl: by AFL++
 #   make check    sparse and cppcheck
 #   make install  module, shim, tools, man pages; PREFIX=/usr/local; uninstall
 

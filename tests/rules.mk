@@ -96,27 +96,60 @@ mutants:
 
 -include $(SIM_OBJS:.o=.d) $(SIM_FAST:.o=.d)
 
-# fuzz: libFuzzer targets, FUZZ_SECONDS each; skipped without clang's runtime.
+# fuzz: libFuzzer, FUZZ_SECONDS for each target beyond its fixed runs.  afl: AFL++
+# over the same targets, AFL_SECONDS for each.  FUZZ='wire input' takes some of them.
+# Seeds are in tests/fuzz/corpus; what is found is kept under build/, and fuzz-seeds
+# makes new seeds of both.
 CLANG        ?= clang
+FUZZ_CC      ?= $(CLANG)
+FUZZ_OUT     ?= $(BUILD)/tests/fuzz
+FUZZ         ?= $(patsubst tests/fuzz/fuzz_%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 FUZZ_SECONDS ?= 10
-FUZZ_CF       = $(UCFLAGS) -fsanitize=fuzzer,address,undefined -I$(CURDIR)/kmod -I$(CURDIR)/tests
-FUZZ_BINS    := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+AFL_SECONDS  ?= 10
+FUZZ_CF       = $(UCFLAGS) -fsanitize=address,undefined -fno-sanitize-recover=undefined \
+		-fno-omit-frame-pointer -I$(CURDIR)/kmod -I$(CURDIR)/tests -I$(CURDIR)/preload \
+		-I$(CURDIR)/tools $(shell pkg-config --cflags $(CTL_PKGS))
+FUZZED       := $(wildcard kmod/core/*.c) preload/policy.c preload/line.c tools/reach.c \
+		$(filter-out tools/krcorectl.c,$(wildcard tools/krcorectl_*.c))
+FUZZ_OBJS    := $(FUZZED:%.c=$(FUZZ_OUT)/%.o)
+FUZZ_BINS    := $(FUZZ:%=$(FUZZ_OUT)/fuzz_%)
 
-$(BUILD)/tests/fuzz/%: tests/fuzz/%.c $(wildcard kmod/core/*.c kmod/core/*.h tests/unit/*.h)
+$(FUZZ_OBJS): $(FUZZ_OUT)/%.o: %.c
 	@mkdir -p $(@D)
-	$(Q)$(CLANG) $(FUZZ_CF) -o $@ $< $(filter kmod/core/%.c,$^)
+	$(Q)$(FUZZ_CC) $(FUZZ_CF) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
 
-.PHONY: fuzz fuzz-run
+$(FUZZ_OUT)/fuzzed.a: $(FUZZ_OBJS)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(FUZZ_OUT)/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_OUT)/fuzzed.a
+	$(Q)$(FUZZ_CC) $(FUZZ_CF) -fsanitize=fuzzer -MMD -MP -o $@ $< $(FUZZ_OUT)/fuzzed.a \
+		-Wl,--as-needed $(CTL_LIBS)
+
+.PHONY: fuzz fuzz-bins fuzz-seeds afl
+
+fuzz-bins: $(FUZZ_BINS)
+
+# fuzz_have COMPILER PACKAGES: without it nothing is passed.
+fuzz_have = echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | \
+	AFL_QUIET=1 $(1) -w -x c -fsanitize=fuzzer - -o /dev/null 2>/dev/null || \
+	{ echo '$@: $(1) is missing: apt-get install $(2)'; \
+	  echo '0 passed, 1 failed, 0 skipped'; exit 1; }
 
 fuzz:
-	$(Q)if echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | \
-		$(CLANG) -w -x c -fsanitize=fuzzer - -o /dev/null 2>/dev/null; then \
-		$(MAKE) --no-print-directory fuzz-run; \
-	else \
-		echo 'fuzz: apt-get install clang libclang-rt-14-dev'; \
-		echo "0 passed, 0 failed, $(words $(FUZZ_BINS)) skipped"; \
-	fi
+	$(Q)$(call fuzz_have,$(CLANG),clang libclang-rt-14-dev)
+	$(Q)$(MAKE) --no-print-directory fuzz-bins
+	$(Q)tests/fuzz/run.sh libfuzzer $(FUZZ_OUT) $(FUZZ_SECONDS) $(FUZZ)
+	$(Q)tests/summary.sh count $(FUZZ_OUT)/fuzz.tap
 
-fuzz-run: $(FUZZ_BINS)
-	$(Q)tests/fuzz/run.sh $(BUILD)/tests/fuzz $(BUILD)/tests/fuzz/fuzz.tap $(FUZZ_SECONDS) $(FUZZ_BINS)
-	$(Q)tests/summary.sh count $(BUILD)/tests/fuzz/fuzz.tap
+fuzz-seeds: $(FUZZ_BINS)
+	$(Q)tests/fuzz/run.sh seeds $(FUZZ_OUT) 0 $(FUZZ)
+	$(Q)tests/summary.sh count $(FUZZ_OUT)/fuzz.tap
+
+afl:
+	$(Q)$(call fuzz_have,afl-clang-fast,afl++)
+	$(Q)AFL_QUIET=1 $(MAKE) --no-print-directory fuzz-bins FUZZ_CC=afl-clang-fast \
+		FUZZ_OUT=$(BUILD)/tests/afl
+	$(Q)tests/fuzz/run.sh afl $(BUILD)/tests/afl $(AFL_SECONDS) $(FUZZ)
+	$(Q)tests/summary.sh count $(BUILD)/tests/afl/fuzz.tap
+
+-include $(FUZZ_OBJS:.o=.d) $(FUZZ_BINS:=.d)
