@@ -123,7 +123,7 @@ void sim_check_released(const struct sim *s, const struct sim_ep *ep)
 			 (unsigned long)other->written);
 }
 
-/* Nothing in this run is a reason for a connection to end with an error. */
+/* Nothing in this run but time is a reason for a connection to end with an error. */
 static bool is_gentle(const struct sim_cfg *c)
 {
 	return !c->partitions && !c->reboots && !c->drops && !c->path_losses &&
@@ -132,11 +132,24 @@ static bool is_gentle(const struct sim_cfg *c)
 	       c->user_timeout_ns >= 60 * KR_SEC;
 }
 
+/* One end lost so much time that a timeout of its own ended the connection. */
+static bool is_timed_out(const struct sim *s, const struct sim_conn *c)
+{
+	const struct sim_ep *ep;
+
+	if (sim_clock_is_harmless(&s->cfg))
+		return false;
+	for (ep = c->attempts; ep; ep = ep->other_attempt)
+		if (ep->err == ETIMEDOUT)
+			return true;
+	return c->client && c->client->err == ETIMEDOUT;
+}
+
 static void check_conn(const struct sim *s, const struct sim_conn *c)
 {
 	if (c->client && c->client->is_refused && c->server && !s->cfg.flips)
 		sim_fail(s, "connection %u: refused and accepted", c->nr);
-	if (!is_gentle(&s->cfg))
+	if (!is_gentle(&s->cfg) || is_timed_out(s, c))
 		return;
 	if (c->client && c->client->is_open && c->client->err)
 		sim_fail(s, "connection %u: the client got error %d for no reason",

@@ -18,7 +18,8 @@ static const struct {
 	NAME(dup), NAME(reorder), NAME(flips), NAME(partitions), NAME(outage_ns),
 	NAME(reboots),
 	NAME(drops), NAME(path_losses), NAME(slots), NAME(slot_stops),
-	NAME(nomem),
+	NAME(nomem), NAME(pauses), NAME(pause_ns), NAME(jumps), NAME(jump_ns),
+	NAME(late_ns),
 #undef NAME
 };
 
@@ -126,6 +127,15 @@ static void draw_events(struct sim_cfg *c, struct sim_prng *r)
 	c->nomem = maybe(r, 200000, 100, 200000);
 }
 
+static void draw_time(struct sim_cfg *c, struct sim_prng *r)
+{
+	c->pauses = maybe(r, 150000, 1, 10);
+	c->pause_ns = sim_spread(r, KR_MSEC, 100 * KR_SEC);
+	c->jumps = maybe(r, 150000, 1, 10);
+	c->jump_ns = sim_spread(r, KR_MSEC, 300 * KR_SEC);
+	c->late_ns = maybe(r, 200000, 100 * KR_USEC, 20 * KR_MSEC);
+}
+
 /* No reason for any connection to end with an error: see sim_check_end(). */
 static void calm(struct sim_cfg *c)
 {
@@ -140,6 +150,8 @@ static void calm(struct sim_cfg *c)
 	c->loss = min_t(u64, c->loss, 100000);
 	c->burst = min_t(u64, c->burst, 1000);
 	c->user_timeout_ns = 120 * KR_SEC;
+	c->pause_ns = min_t(u64, c->pause_ns, 100 * KR_MSEC);
+	c->jump_ns = min_t(u64, c->jump_ns, 100 * KR_MSEC);
 }
 
 void sim_cfg_draw(struct sim_cfg *cfg, u64 seed, bool has_flips)
@@ -151,6 +163,7 @@ void sim_cfg_draw(struct sim_cfg *cfg, u64 seed, bool has_flips)
 	draw_work(cfg, &r);
 	draw_net(cfg, &r);
 	draw_events(cfg, &r);
+	draw_time(cfg, &r);
 	if (sim_chance(&r, 400000))
 		calm(cfg);
 	if (has_flips)

@@ -62,12 +62,20 @@ void sim_at(struct sim *s, u64 when, sim_fn fn, void *obj, u64 arg)
 	push(s, &e);
 }
 
-void sim_at_owned(struct sim *s, u64 when, sim_fn fn, void *obj, u64 arg)
+void sim_host_at(struct sim_host *h, u64 when, sim_fn fn, void *obj, u64 arg)
 {
-	struct sim_event e = { .when = max(when, s->now), .fn = fn, .obj = obj,
-			       .arg = arg, .is_owner = true };
+	struct sim_event e = { .when = max(when, h->sim->now), .fn = fn,
+			       .obj = obj, .arg = arg, .host = h };
 
-	push(s, &e);
+	push(h->sim, &e);
+}
+
+void sim_host_at_owned(struct sim_host *h, u64 when, sim_fn fn, void *obj, u64 arg)
+{
+	struct sim_event e = { .when = max(when, h->sim->now), .fn = fn,
+			       .obj = obj, .arg = arg, .host = h, .is_owner = true };
+
+	push(h->sim, &e);
 }
 
 bool sim_step(struct sim *s, u64 until)
@@ -83,6 +91,12 @@ bool sim_step(struct sim *s, u64 until)
 	s->nr_events++;
 	if (s->has_digest)
 		s->digest = sim_mix(s->digest ^ e.when ^ e.nr << 40);
+	/* In order, all at once, when the host goes on. */
+	if (e.host && e.host->paused_ns > s->now) {
+		e.when = e.host->paused_ns;
+		push(s, &e);
+		return true;
+	}
 	e.fn(s, e.obj, e.arg);
 	if (e.is_owner)
 		free(e.obj);

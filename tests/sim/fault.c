@@ -12,7 +12,7 @@ static struct sim_peer *any_peer(struct sim *s)
 			   sim_peer(s, c->to->nr, c->from->nr);
 }
 
-static struct sim_host *any_host(struct sim *s)
+struct sim_host *sim_any_host(struct sim *s)
 {
 	return any_peer(s)->host;
 }
@@ -34,7 +34,7 @@ static void on_partition(struct sim *s, void *obj, u64 arg)
 /* The programs of the host die with it; nobody else is told. */
 static void on_reboot(struct sim *s, void *obj, u64 arg)
 {
-	struct sim_host *h = any_host(s);
+	struct sim_host *h = sim_any_host(s);
 	struct sim_peer *p;
 
 	sim_note(s, "host %u reboots", h->nr);
@@ -61,7 +61,7 @@ static void on_path_return(struct sim *s, void *obj, u64 arg)
 /* The device goes and comes back with another queue pair. */
 static void on_path_lost(struct sim *s, void *obj, u64 arg)
 {
-	struct sim_host *h = any_host(s);
+	struct sim_host *h = sim_any_host(s);
 	struct sim_peer *p;
 
 	sim_note(s, "host %u loses its device", h->nr);
@@ -69,22 +69,22 @@ static void on_path_lost(struct sim *s, void *obj, u64 arg)
 	sim_for_each_peer(p, h) {
 		if (!p->assoc)
 			continue;
-		kr_assoc_path_lost(&p->assoc->a, s->now);
+		kr_assoc_path_lost(&p->assoc->a, sim_clock(h));
 		sim_peer_run(p);
-		sim_at(s, s->now + sim_spread(&s->rng, KR_MSEC, 5 * KR_SEC),
-		       on_path_return, p, 0);
+		sim_host_at(h, s->now + sim_spread(&s->rng, KR_MSEC, 5 * KR_SEC),
+			    on_path_return, p, 0);
 	}
 }
 
 static void on_slot_stop(struct sim *s, void *obj, u64 arg)
 {
-	struct sim_host *h = any_host(s);
+	struct sim_host *h = sim_any_host(s);
 
 	h->stop_ns = s->now + sim_spread(&s->rng, 100 * KR_USEC, 500 * KR_MSEC);
-	sim_at(s, h->stop_ns, sim_host_tx_ready, h, 0);
+	sim_host_at(h, h->stop_ns, sim_host_tx_ready, h, 0);
 }
 
-static void plan(struct sim *s, u64 nr, sim_fn fn)
+void sim_fault_plan(struct sim *s, u64 nr, sim_fn fn)
 {
 	while (nr--)
 		sim_at(s, s->now + sim_below(&s->rng, s->cfg.work_ns), fn, NULL, 0);
@@ -93,11 +93,12 @@ static void plan(struct sim *s, u64 nr, sim_fn fn)
 void sim_fault_start(struct sim *s)
 {
 	s->is_faulty = true;
-	plan(s, s->cfg.partitions, on_partition);
-	plan(s, s->cfg.reboots, on_reboot);
-	plan(s, s->cfg.drops, on_drop);
-	plan(s, s->cfg.path_losses, on_path_lost);
-	plan(s, s->cfg.slot_stops, on_slot_stop);
+	sim_fault_plan(s, s->cfg.partitions, on_partition);
+	sim_fault_plan(s, s->cfg.reboots, on_reboot);
+	sim_fault_plan(s, s->cfg.drops, on_drop);
+	sim_fault_plan(s, s->cfg.path_losses, on_path_lost);
+	sim_fault_plan(s, s->cfg.slot_stops, on_slot_stop);
+	sim_clock_start(s);
 	sim_prng_init(&sim_env.rng, s->seed ^ 0x6d656d);
 	sim_env.fail = s->cfg.nomem;
 }

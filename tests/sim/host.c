@@ -161,26 +161,26 @@ static void post(struct sim_peer *p, const u8 *buf, u32 len)
 
 	p->nr_packets++;
 	sim_net_send(s, h->nr, p->to, a->remote.qpn, buf, len);
-	sim_at(s, s->now + len + sim_below(&s->rng, 2 * KR_USEC), slot_done, h,
-	       h->boots);
+	sim_host_at(h, s->now + len + sim_below(&s->rng, 2 * KR_USEC), slot_done,
+		    h, h->boots);
 }
 
 /* False: core lacked memory. */
 static bool output(struct sim_peer *p)
 {
 	struct kr_assoc *a = &p->assoc->a;
-	struct sim *s = p->host->sim;
+	u64 now = sim_clock(p->host);
 	u8 buf[SIM_PACKET_MAX];
 	bool is_data;
 	u32 len;
 
-	while (kr_assoc_has_output(a, s->now)) {
+	while (kr_assoc_has_output(a, now)) {
 		is_data = get_slot(p->host, true);
 		if (!is_data && !get_slot(p->host, false)) {
 			starve(p, false);
 			return true;
 		}
-		len = kr_assoc_output(a, buf, sizeof(buf), is_data, s->now);
+		len = kr_assoc_output(a, buf, sizeof(buf), is_data, now);
 		if (!len) {
 			p->host->free_slots++;
 			if (!is_data)
@@ -188,7 +188,8 @@ static bool output(struct sim_peer *p)
 			return !is_data;
 		}
 		if (len > a->mtu)
-			sim_fail(s, "a packet of %u bytes, MTU %u", len, a->mtu);
+			sim_fail(p->host->sim, "a packet of %u bytes, MTU %u", len,
+				 a->mtu);
 		post(p, buf, len);
 	}
 	return true;
@@ -198,16 +199,15 @@ static void on_timer(struct sim *s, void *obj, u64 arg)
 {
 	struct sim_peer *p = obj;
 
-	if (!p->assoc || p->timer_ns != s->now || p->assoc->nr != arg)
+	if (!p->assoc || p->timer_ns > sim_clock(p->host) || p->assoc->nr != arg)
 		return;
 	p->timer_ns = NEVER;
-	kr_assoc_timeout(&p->assoc->a, s->now);
+	kr_assoc_timeout(&p->assoc->a, sim_clock(p->host));
 	sim_peer_run(p);
 }
 
 void sim_peer_run(struct sim_peer *p)
 {
-	struct sim *s = p->host->sim;
 	bool has_memory;
 	u64 when;
 
@@ -216,11 +216,20 @@ void sim_peer_run(struct sim_peer *p)
 	has_memory = output(p);
 	when = kr_assoc_deadline(&p->assoc->a);
 	if (!has_memory)
-		when = min(when, s->now + RETRY_NS);
+		when = min(when, sim_clock(p->host) + RETRY_NS);
 	if (when >= p->timer_ns)
 		return;
-	p->timer_ns = max(when, s->now);
-	sim_at(s, p->timer_ns, on_timer, p, p->assoc->nr);
+	p->timer_ns = when;
+	sim_timer(p->host, when, on_timer, p, p->assoc->nr);
+}
+
+void sim_host_rearm(struct sim_host *h)
+{
+	struct sim_peer *p;
+
+	sim_for_each_peer(p, h)
+		if (p->assoc && p->timer_ns != NEVER)
+			sim_timer(h, p->timer_ns, on_timer, p, p->assoc->nr);
 }
 
 /* The path. */
@@ -251,7 +260,8 @@ static void on_path_event(struct kr_assoc *a, enum kr_path_event event)
 	sim_note(s, "host %u: path to %u: event %d", as->peer->host->nr,
 		 as->peer->to, event);
 	if (event != KR_PATH_EV_READY)
-		sim_at(s, s->now + CHECK_AGAIN_NS / 10, check_again, as->peer, as->nr);
+		sim_host_at(as->peer->host, s->now + CHECK_AGAIN_NS / 10,
+			    check_again, as->peer, as->nr);
 }
 
 static struct sim_assoc *create(struct sim_peer *p, const u8 instance[16])
@@ -264,7 +274,7 @@ static struct sim_assoc *create(struct sim_peer *p, const u8 instance[16])
 	as->peer = p;
 	as->nr = ++s->nr_assocs;
 	kr_assoc_init(&as->a, &sim_ops, as, sim_mix(s->seed ^ as->nr << 20) | 1,
-		      p->host->instance, instance, s->now);
+		      p->host->instance, instance, sim_clock(p->host));
 	p->assoc = as;
 	sim_map_add(&s->assocs, as->a.local_id, as);
 	p->timer_ns = NEVER;
@@ -300,10 +310,10 @@ static void prove(struct sim_peer *p)
 	if (a->path == KR_PATH_READY) {
 		if (a->remote.qpn == remote.qpn)
 			return;
-		kr_assoc_path_lost(a, s->now);
+		kr_assoc_path_lost(a, sim_clock(p->host));
 	}
 	kr_assoc_path_start(a, &local, &remote, token_of(to, p->host->instance),
-			    s->now);
+			    sim_clock(p->host));
 	sim_peer_run(p);
 }
 
@@ -318,7 +328,8 @@ static void on_hello(struct sim *s, void *obj, u64 arg)
 	    !sim_net_is_blocked(s, p->to, p->host->nr))
 		prove(p);
 	if (p->assoc)
-		sim_at(s, s->now + CHECK_AGAIN_NS, check_again, p, p->assoc->nr);
+		sim_host_at(p->host, s->now + CHECK_AGAIN_NS, check_again, p,
+			    p->assoc->nr);
 }
 
 void sim_peer_ask(struct sim_peer *p)
@@ -328,8 +339,8 @@ void sim_peer_ask(struct sim_peer *p)
 	if (p->is_asking)
 		return;
 	p->is_asking = true;
-	sim_at(s, s->now + 2 * s->cfg.delay_ns + WORKER_NS, on_hello, p,
-	       p->host->boots);
+	sim_host_at(p->host, s->now + 2 * s->cfg.delay_ns + WORKER_NS, on_hello, p,
+		    p->host->boots);
 }
 
 void sim_peer_gone(struct sim_peer *p, int err)
@@ -342,7 +353,7 @@ void sim_peer_gone(struct sim_peer *p, int err)
 	sim_note(s, "host %u: association %lu with %u ends", p->host->nr,
 		 (unsigned long)as->nr, p->to);
 	kr_assoc_end(&as->a);
-	while (kr_assoc_abort_some(&as->a, err, s->now))
+	while (kr_assoc_abort_some(&as->a, err, sim_clock(p->host)))
 		;
 	kr_assoc_clean(&as->a);
 	sim_map_remove(&s->assocs, as->a.local_id);
@@ -368,7 +379,8 @@ static void answer_path_req(struct sim_host *h, const struct kr_path_msg *pm)
 	    memcmp(s->hosts[from].instance, pm->instance, 16))
 		return;
 	fill_end(h, &local);
-	err = kr_assoc_path_req(&assoc_for(p, pm->instance)->a, &local, pm, s->now);
+	err = kr_assoc_path_req(&assoc_for(p, pm->instance)->a, &local, pm,
+				sim_clock(h));
 	if (err == -ESTALE)
 		sim_peer_gone(p, ECONNRESET);
 	else if (err == -ENOTCONN)
@@ -408,7 +420,7 @@ static void queue_item(struct sim_host *h, const struct kr_path_msg *pm, u64 tag
 		abort();
 	item->pm = *pm;
 	item->gone_tag = tag;
-	sim_at_owned(h->sim, h->sim->now + WORKER_NS, on_item, item, h->nr);
+	sim_host_at_owned(h, h->sim->now + WORKER_NS, on_item, item, h->nr);
 }
 
 static void receive_gone(struct sim_host *h, u64 tag)
@@ -467,7 +479,7 @@ void sim_host_receive(struct sim_host *h, const u8 *p, u32 len)
 		return;
 	}
 	peer = as->peer;
-	kr_assoc_input(&as->a, &hdr, body, h->sim->now);
+	kr_assoc_input(&as->a, &hdr, body, sim_clock(h));
 	sim_peer_run(peer);
 }
 

@@ -162,6 +162,7 @@ static void run(struct sim *s)
 	sim_user_start(s);
 	sim_fault_start(s);
 	run_until(s, s->now + s->cfg.work_ns);
+	run_until(s, sim_clock_resumed(s));
 	sim_note(s, "faults stop");
 	sim_fault_stop(s);
 	finish(s, false);

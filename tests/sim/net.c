@@ -75,7 +75,7 @@ static void schedule(struct sim *s, u64 when, u32 from, u32 to, u32 qpn,
 	memcpy(p->bytes, bytes, len);
 	if (s->is_faulty && sim_chance(&s->rng, s->cfg.flips))
 		flip(s, p);
-	sim_at_owned(s, when, deliver, p, is_copy);
+	sim_host_at_owned(&s->hosts[to], when, deliver, p, is_copy);
 }
 
 void sim_net_send(struct sim *s, u32 from, u32 to, u32 qpn, const u8 *p, u32 len)

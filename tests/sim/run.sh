@@ -62,5 +62,8 @@ group 'windows of a few bytes' --seed 1 --seeds 5 conns=20 rx_limit=600 \
 group 'idle connections' --seed 1 --seeds 5 conns=100 hold=1000000 keepalive=0
 group 'idle connections of hosts that die' --seed 1 --seeds 10 conns=100 \
 	hold=1000000 keepalive=0 reboots=4 drops=3
+group 'hosts that stand still' --seed 1 --seeds 10 conns=60 pauses=8
+group 'clocks that jump, timers that are late' --seed 1 --seeds 10 conns=60 \
+	jumps=8 late_ns=20000000
 group 'a storm of connects' --seed 1 --seeds 1 hosts=2 conns=3000 \
 	work_ns=20000000 stream_max=100 backlog=4096

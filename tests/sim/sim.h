@@ -10,6 +10,7 @@
  *   net      packets between hosts: rate, delay, loss, duplication, partition
  *   host     what the kernel glue does: associations, paths, slots, GONE
  *   user     what programs do: connect, write, read, shutdown, close
+ *   clock    hosts that stand still, clocks that jump, timers that are late
  *   fault    partitions, reboots, lost paths, memory and slots that run out
  *   check    what must hold, known independently of core
  *   trace    packets in words, and a digest of the run
@@ -26,6 +27,7 @@ enum {
 };
 
 struct sim;
+struct sim_host;
 
 /* How much of everything; times in ns, chances per million. */
 struct sim_cfg {
@@ -36,6 +38,7 @@ struct sim_cfg {
 	u64 mtu, delay_ns, jitter_ns, rate, queue;
 	u64 loss, burst, dup, reorder, flips;
 	u64 partitions, outage_ns, reboots, drops, path_losses, slots, slot_stops, nomem;
+	u64 pauses, pause_ns, jumps, jump_ns, late_ns;
 };
 
 /* event.c */
@@ -47,6 +50,7 @@ struct sim_event {
 	sim_fn fn;
 	void *obj;
 	u64 arg;
+	struct sim_host *host;		/* waits while this one is paused; NULL: no host's */
 	bool is_owner;			/* obj is freed with the event */
 };
 
@@ -58,8 +62,10 @@ struct sim_heap {
 };
 
 void sim_at(struct sim *s, u64 when, sim_fn fn, void *obj, u64 arg);
+/* What @h does or meets: it waits while @h is paused. */
+void sim_host_at(struct sim_host *h, u64 when, sim_fn fn, void *obj, u64 arg);
 /* obj is from malloc and is freed after fn. */
-void sim_at_owned(struct sim *s, u64 when, sim_fn fn, void *obj, u64 arg);
+void sim_host_at_owned(struct sim_host *h, u64 when, sim_fn fn, void *obj, u64 arg);
 bool sim_step(struct sim *s, u64 until);
 void sim_heap_clean(struct sim *s);
 
@@ -113,8 +119,6 @@ void sim_net_send(struct sim *s, u32 from, u32 to, u32 qpn, const u8 *p, u32 len
 bool sim_net_is_blocked(struct sim *s, u32 from, u32 to);
 
 /* host.c */
-struct sim_host;
-
 /* One incarnation of an association. */
 struct sim_assoc {
 	struct kr_assoc a;
@@ -130,7 +134,7 @@ struct sim_peer {
 	struct list_head node;		/* sim_host.peers */
 	struct list_head starved;	/* sim_host.starved: waits for a slot */
 	struct sim_assoc *assoc;	/* NULL: none */
-	u64 timer_ns;
+	u64 timer_ns;			/* by the host's clock */
 	bool is_asking;			/* a hello is under way */
 	u64 nr_packets;			/* sent */
 };
@@ -143,6 +147,8 @@ struct sim_host {
 	u32 qpn;
 	u64 free_slots;
 	u64 stop_ns;			/* no slots until then */
+	u64 clock_ns;			/* its clock is ahead by that much */
+	u64 paused_ns;			/* it stands still until then */
 	u32 backlog;			/* unconfirmed and not accepted yet */
 	struct list_head peers;		/* in the order made */
 	struct list_head starved;
@@ -165,6 +171,18 @@ void sim_peer_run(struct sim_peer *p);
 /* The association ends here; the peer learns it from GONE. */
 void sim_peer_gone(struct sim_peer *p, int err);
 void sim_host_tx_ready(struct sim *s, void *obj, u64 arg);
+/* The clock has jumped: what is due now by it happens. */
+void sim_host_rearm(struct sim_host *h);
+
+/* clock.c: each host has a clock of its own, and core sees that one only */
+u64 sim_clock(const struct sim_host *h);
+/* @when by the clock of @h. */
+void sim_timer(struct sim_host *h, u64 when, sim_fn fn, void *obj, u64 arg);
+void sim_clock_start(struct sim *s);
+/* When the last host that stands still goes on. */
+u64 sim_clock_resumed(const struct sim *s);
+/* Too little time is lost for any timeout of core. */
+bool sim_clock_is_harmless(const struct sim_cfg *c);
 
 /* user.c */
 struct sim_vqp {
@@ -184,7 +202,7 @@ struct sim_ep {
 	u64 key;			/* of the stream it writes */
 	u64 total, written, read, abort_at;
 	u64 accepted;			/* by the VQP, when it was released */
-	u64 armed;			/* the last timer counts */
+	u64 timer_ns;			/* by the host's clock */
 	u64 stall_ns;
 	u32 nr_timers;			/* fired */
 	u32 held;			/* bytes a writer is filling */
@@ -217,6 +235,8 @@ void sim_arm(struct kr_vqp *v, u64 when);
 
 void sim_user_start(struct sim *s);
 void sim_user_clean(struct sim *s);
+/* As sim_host_rearm(). */
+void sim_user_rearm(struct sim_host *h);
 /* Everybody hurries: no stalls, holders finish when @is_all. */
 void sim_user_drain(struct sim *s, bool is_all);
 /*
@@ -233,6 +253,9 @@ void sim_user_describe(const struct sim *s);
 /* fault.c */
 void sim_fault_start(struct sim *s);
 void sim_fault_stop(struct sim *s);
+/* @fn happens @nr times while programs work. */
+void sim_fault_plan(struct sim *s, u64 nr, sim_fn fn);
+struct sim_host *sim_any_host(struct sim *s);
 
 /* check.c */
 __attribute__((noreturn, format(printf, 2, 3)))

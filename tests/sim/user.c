@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include "sim.h"
 
+#define NEVER (~0ull)
+
 enum { LAST_MAX = 64 };			/* connections of one last round */
 
 static void on_step(struct sim *s, void *obj, u64 arg);
@@ -20,7 +22,8 @@ static void wake(struct sim_ep *ep, u64 within_ns)
 	if (ep->is_step_armed)
 		return;
 	ep->is_step_armed = true;
-	sim_at(s, s->now + 1000 + sim_below(&s->rng, within_ns), on_step, ep, 0);
+	sim_host_at(ep->host, s->now + 1000 + sim_below(&s->rng, within_ns),
+		    on_step, ep, 0);
 }
 
 static struct sim_ep *ep_create(struct sim_conn *c, struct sim_host *h, u32 to)
@@ -35,6 +38,7 @@ static struct sim_ep *ep_create(struct sim_conn *c, struct sim_host *h, u32 to)
 	ep->host = h;
 	ep->peer = sim_peer(s, h->nr, to);
 	ep->nr = ++s->nr_eps;
+	ep->timer_ns = NEVER;
 	ep->key = sim_mix(s->seed ^ ep->nr << 32);
 	ep->total = sim_chance(r, 100000) ? 0 : sim_spread(r, 1, s->cfg.stream_max);
 	ep->abort_at = sim_chance(r, s->cfg.abort) ? sim_below(r, ep->total + 1) :
@@ -98,8 +102,9 @@ void sim_event(struct kr_vqp *v, u32 events)
 		ep->is_open = true;
 		s->nr_open += !ep->is_server;
 		if (ep->is_server)
-			sim_at(s, s->now + sim_below(&s->rng, s->cfg.think_ns * 4),
-			       on_accept, ep, 0);
+			sim_host_at(ep->host, s->now +
+				    sim_below(&s->rng, s->cfg.think_ns * 4),
+				    on_accept, ep, 0);
 	}
 	if (events & KR_EV_REFUSED) {
 		ep->is_refused = true;
@@ -134,10 +139,11 @@ static void on_vqp_timer(struct sim *s, void *obj, u64 arg)
 {
 	struct sim_ep *ep = obj;
 
-	if (!ep->sv || ep->armed != arg || ep->is_released)
+	if (!ep->sv || ep->timer_ns > sim_clock(ep->host) || ep->is_released)
 		return;
+	ep->timer_ns = NEVER;
 	ep->nr_timers++;
-	kr_vqp_timeout(&ep->sv->v, s->now);
+	kr_vqp_timeout(&ep->sv->v, sim_clock(ep->host));
 	sim_peer_run(ep->peer);
 }
 
@@ -146,9 +152,9 @@ void sim_arm(struct kr_vqp *v, u64 when)
 	struct sim_ep *ep = container_of(v, struct sim_vqp, v)->ep;
 	struct sim *s = ep->conn->sim;
 
-	ep->armed++;
-	sim_at(s, when + sim_below(&s->rng, 100 * KR_USEC), on_vqp_timer, ep,
-	       ep->armed);
+	ep->timer_ns = when;
+	sim_timer(ep->host, when + sim_below(&s->rng, 100 * KR_USEC),
+		  on_vqp_timer, ep, 0);
 }
 
 int sim_incoming(struct kr_assoc *a, const struct kr_connect *c, struct kr_vqp **out)
@@ -208,7 +214,7 @@ static void finish_write(struct sim_ep *ep)
 	if (!done)
 		return;
 	ep->written += done;
-	kr_vqp_wrote(v, done, cork_of(ep), ep->conn->sim->now);
+	kr_vqp_wrote(v, done, cork_of(ep), sim_clock(ep->host));
 }
 
 static void on_filled(struct sim *s, void *obj, u64 arg)
@@ -244,7 +250,8 @@ static bool write_some(struct sim_ep *ep)
 	/* The copy sleeps while packets come and go. */
 	kr_buf_reserve(&v->tx.buf, v->tx.end, &room, true);
 	v->tx.is_held = true;
-	sim_at(s, s->now + sim_below(&s->rng, 5 * KR_MSEC), on_filled, ep, 0);
+	sim_host_at(ep->host, s->now + sim_below(&s->rng, 5 * KR_MSEC), on_filled,
+		    ep, 0);
 	return true;
 }
 
@@ -265,7 +272,7 @@ static bool read_some(struct sim_ep *ep)
 		kr_buf_read(&v->rx.buf, v->rx.read, buf, len);
 		sim_check_bytes(s, ep, buf, len);
 		ep->read += len;
-		kr_vqp_consumed(v, len, s->now);
+		kr_vqp_consumed(v, len, sim_clock(ep->host));
 	}
 	if (kr_rx_is_eof(&v->rx) && !ep->is_eof) {
 		ep->is_eof = true;
@@ -288,7 +295,7 @@ static void close_ep(struct sim_ep *ep)
 	sim_note(ep->conn->sim, "host %u: close of connection %u", ep->host->nr,
 		 ep->conn->nr);
 	ep->has_unread = kr_rx_ready(&ep->sv->v.rx) || ep->sv->v.rx.ooo.nr;
-	kr_vqp_close(&ep->sv->v, ep->conn->sim->now);
+	kr_vqp_close(&ep->sv->v, sim_clock(ep->host));
 }
 
 /* Everything is written: the program says so, now or by closing. */
@@ -300,7 +307,7 @@ static void finish(struct sim_ep *ep)
 	    (ep->conn->is_holder && !s->is_releasing))
 		return;
 	ep->is_shut = true;
-	kr_vqp_shutdown(&ep->sv->v, s->now);
+	kr_vqp_shutdown(&ep->sv->v, sim_clock(ep->host));
 	if (sim_chance(&s->rng, s->cfg.close_early))
 		close_ep(ep);
 }
@@ -322,7 +329,8 @@ static void on_step(struct sim *s, void *obj, u64 arg)
 	if (!ep->held && !ep->is_ended) {
 		if (ep->written >= ep->abort_at) {
 			ep->is_closed = true;
-			kr_vqp_abort(&ep->sv->v, ECONNABORTED, KR_RST_ABORT, s->now);
+			kr_vqp_abort(&ep->sv->v, ECONNABORTED, KR_RST_ABORT,
+				     sim_clock(ep->host));
 		} else {
 			finish(ep);
 		}
@@ -360,7 +368,7 @@ static void on_connect(struct sim *s, void *obj, u64 arg)
 	if (!p->assoc) {
 		c->is_waiting = c->tries++ < 200;
 		if (c->is_waiting)
-			sim_at(s, s->now + 5 * KR_MSEC, on_connect, c, 0);
+			sim_host_at(c->from, s->now + 5 * KR_MSEC, on_connect, c, 0);
 		return;
 	}
 	ep = ep_create(c, c->from, c->to->nr);
@@ -374,14 +382,16 @@ static void on_connect(struct sim *s, void *obj, u64 arg)
 	wait = sim_spread(&s->rng, KR_MSEC, s->cfg.give_up_ns);
 	if (c->nr >= s->cfg.conns)
 		wait = 20 * KR_SEC;
-	if (kr_vqp_connect(&p->assoc->a, v, s->now + wait, s->now)) {
+	if (kr_vqp_connect(&p->assoc->a, v, sim_clock(c->from) + wait,
+			   sim_clock(c->from))) {
 		ep->is_refused = true;
 		ep->is_released = true;
 		ep_free_vqp(ep);
 		return;
 	}
 	if (c->nr < s->cfg.conns && sim_chance(&s->rng, 50000))
-		sim_at(s, s->now + sim_below(&s->rng, 2 * wait), on_cancel, ep, 0);
+		sim_host_at(c->from, s->now + sim_below(&s->rng, 2 * wait),
+			    on_cancel, ep, 0);
 	sim_peer_run(p);
 }
 
@@ -445,7 +455,7 @@ static void start_conn(struct sim *s, u32 nr, u64 when)
 {
 	s->conns[nr].sim = s;
 	s->conns[nr].nr = nr;
-	sim_at(s, when, on_connect, &s->conns[nr], 0);
+	sim_host_at(s->conns[nr].from, when, on_connect, &s->conns[nr], 0);
 }
 
 void sim_user_start(struct sim *s)
@@ -492,16 +502,20 @@ bool sim_user_has_last(const struct sim *s)
 	return true;
 }
 
-static void for_each_ep(struct sim *s, void (*fn)(struct sim *s, struct sim_ep *ep))
+/* @h: only those of that host, NULL: all. */
+static void for_each_ep(struct sim *s, const struct sim_host *h,
+			void (*fn)(struct sim *s, struct sim_ep *ep))
 {
 	struct sim_ep *ep;
 	u32 i;
 
 	for (i = 0; i < s->nr_conns; i++) {
-		if (s->conns[i].client)
-			fn(s, s->conns[i].client);
-		for (ep = s->conns[i].attempts; ep; ep = ep->other_attempt)
+		ep = s->conns[i].client;
+		if (ep && (!h || ep->host == h))
 			fn(s, ep);
+		for (ep = s->conns[i].attempts; ep; ep = ep->other_attempt)
+			if (!h || ep->host == h)
+				fn(s, ep);
 	}
 }
 
@@ -515,7 +529,7 @@ void sim_user_drain(struct sim *s, bool is_all)
 {
 	s->is_draining = true;
 	s->is_releasing = is_all;
-	for_each_ep(s, hurry);
+	for_each_ep(s, NULL, hurry);
 }
 
 static bool is_ep_done(const struct sim *s, const struct sim_ep *ep, bool is_all)
@@ -540,6 +554,17 @@ bool sim_user_is_done(const struct sim *s, bool is_all)
 				return false;
 	}
 	return true;
+}
+
+static void rearm(struct sim *s, struct sim_ep *ep)
+{
+	if (ep->timer_ns != NEVER)
+		sim_timer(ep->host, ep->timer_ns, on_vqp_timer, ep, 0);
+}
+
+void sim_user_rearm(struct sim_host *h)
+{
+	for_each_ep(h->sim, h, rearm);
 }
 
 static void free_ep(struct sim_ep *ep)
