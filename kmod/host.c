@@ -16,6 +16,7 @@
 #include <linux/random.h>
 #include <linux/siphash.h>
 #include <linux/slab.h>
+#include "core/drive.h"
 #include "ep.h"
 #include "host.h"
 #include "netlink.h"
@@ -30,10 +31,7 @@ enum {
 	HOSTS_MAX = 16384,
 };
 
-#define UNPROVEN_TIME (5 * HZ)		/* then a host without a path is forgotten */
-#define CHECK_AGAIN (HZ)		/* a silent path is asked about this often */
 #define NEVER (~0ull)
-#define RETRY_NS (10 * KR_MSEC)		/* output that lacked memory */
 
 static unsigned int host_timeout_ms;
 module_param(host_timeout_ms, uint, 0644);
@@ -71,8 +69,7 @@ struct path_item {
 static DEFINE_SPINLOCK(items_lock);	/* protects the three below */
 static LIST_HEAD(items);
 static u32 nr_items;
-static unsigned long gone_window;	/* jiffies / HZ */
-static u32 nr_gone;
+static struct kr_rate gone_rate;
 
 static void items_work_fn(struct work_struct *work);
 static DECLARE_WORK(items_work, items_work_fn);
@@ -123,39 +120,36 @@ static void starve(struct kr_host *host)
 	spin_unlock(&starved_lock);
 }
 
-/* Sends all that may go now.  Return: false when core lacked memory. */
-static bool output_locked(struct kr_host *host, u64 now)
+static void *port_get(void *port, bool is_control, u8 **bytes)
 {
-	struct kr_assoc *a = &host->assoc;
-	struct kr_slot_tx *slot;
-	bool is_data;
-	u32 len;
+	struct kr_host *host = port;
+	struct kr_slot_tx *slot = kr_dev_slot_get(host->dev, is_control);
 
-	lockdep_assert_held(&host->lock);
-	while (host->ah && kr_assoc_has_output(a, now)) {
-		is_data = true;
-		slot = kr_dev_slot_get(host->dev, false);
-		if (!slot) {
-			is_data = false;
-			slot = kr_dev_slot_get(host->dev, true);
-		}
-		if (!slot) {
-			starve(host);
-			return true;
-		}
-		len = kr_assoc_output(a, slot->buf, KR_PKT_MAX, is_data, now);
-		if (!len) {
-			kr_dev_slot_put(host->dev, slot);
-			if (is_data)
-				return false;
-			starve(host);
-			return true;
-		}
-		kr_dev_post(host->dev, slot, len, host->ah, a->remote.qpn,
-			    a->remote.qkey);
-	}
-	return true;
+	if (slot)
+		*bytes = slot->buf;
+	return slot;
 }
+
+static void port_put(void *port, void *slot)
+{
+	struct kr_host *host = port;
+
+	kr_dev_slot_put(host->dev, slot);
+}
+
+static void port_post(void *port, void *slot, u32 len)
+{
+	struct kr_host *host = port;
+
+	kr_dev_post(host->dev, slot, len, host->ah, host->assoc.remote.qpn,
+		    host->assoc.remote.qkey);
+}
+
+static const struct kr_port_ops port_ops = {
+	.get = port_get,
+	.put = port_put,
+	.post = port_post,
+};
 
 /* Jiffies from now until @when, rounded up. */
 static unsigned long jiffies_until(u64 when, u64 now)
@@ -165,24 +159,24 @@ static unsigned long jiffies_until(u64 when, u64 now)
 	return min_t(u64, wait, MAX_JIFFY_OFFSET / 2);
 }
 
-static void rearm_locked(struct kr_host *host, u64 now, bool has_memory)
+/* Sends all that may go now, and sets the timer. */
+static void run_locked(struct kr_host *host)
 {
-	u64 when = kr_assoc_deadline(&host->assoc);
+	enum kr_run run = KR_RUN_DONE;
+	u64 now = ktime_get_ns();
+	u64 when;
 
-	if (!has_memory)
-		when = min(when, now + RETRY_NS);
+	lockdep_assert_held(&host->lock);
+	if (host->ah)
+		run = kr_assoc_run(&host->assoc, &port_ops, host, now);
+	if (run == KR_RUN_STARVED)
+		starve(host);
+	when = kr_assoc_run_at(&host->assoc, run, now);
 	/* A timer that fires too early only looks again. */
 	if (when >= host->timer_ns)
 		return;
 	host->timer_ns = when;
 	mod_timer(&host->timer, jiffies + jiffies_until(when, now));
-}
-
-static void run_locked(struct kr_host *host)
-{
-	u64 now = ktime_get_ns();
-
-	rearm_locked(host, now, output_locked(host, now));
 }
 
 void kr_host_lock(struct kr_host *host)
@@ -284,7 +278,8 @@ struct kr_host *kr_host_get(const u8 instance[16])
 		list_add_tail(&host->node, &hosts);
 		host->serial = ++last_serial;
 		nr_hosts++;
-		queue_delayed_work(host_wq, &host->work, UNPROVEN_TIME);
+		queue_delayed_work(host_wq, &host->work,
+				   nsecs_to_jiffies(KR_UNPROVEN_NS));
 	}
 	spin_unlock_bh(&hosts_lock);
 	if (new) {
@@ -413,23 +408,6 @@ static int reach(const struct kr_end *remote, struct kr_dev **dev,
 	return 0;
 }
 
-/* Is the path's far end one that the answer names? */
-static bool is_asked_locked(struct kr_host *host, const struct kr_hello *answer)
-{
-	int i;
-
-	for (i = 0; i < answer->nr_ends; i++)
-		if (kr_end_is_same(&answer->ends[i], &host->assoc.remote))
-			return true;
-	return false;
-}
-
-static bool is_proven_locked(struct kr_host *host, const struct kr_hello *answer)
-{
-	return host->assoc.path == KR_PATH_READY && host->ah &&
-	       is_asked_locked(host, answer);
-}
-
 static void note_hello_locked(struct kr_host *host, const struct kr_hello *answer,
 			      u64 net_cookie)
 {
@@ -445,15 +423,16 @@ int kr_host_prove(struct kr_host *host, const struct kr_hello *answer,
 	struct kr_end local;
 	struct kr_dev *dev;
 	struct kr_ah *ah;
-	int i, err = -ENODEV;
+	enum kr_path_need need;
+	int i, err;
 	u64 now;
 
 	kr_host_lock(host);
 	note_hello_locked(host, answer, net_cookie);
-	*is_ready = is_proven_locked(host, answer);
-	err = *is_ready || (host->assoc.path == KR_PATH_PROBING &&
-			    is_asked_locked(host, answer)) ? 0 : -ENODEV;
+	need = kr_assoc_path_need(&host->assoc, answer->ends, answer->nr_ends);
 	spin_unlock_bh(&host->lock);
+	*is_ready = need == KR_PATH_IS_PROVEN;
+	err = need == KR_PATH_IS_WANTED ? -ENODEV : 0;
 	for (i = 0; err && i < answer->nr_ends; i++) {
 		err = reach(&answer->ends[i], &dev, &local, &ah);
 		if (err)
@@ -509,8 +488,6 @@ static void answer_path_req(const struct kr_path_msg *pm)
 /* "There is no association with this tag here", to the sender of a PING. */
 static void send_gone(const struct kr_end *to, u64 tag)
 {
-	struct kr_msg m = { .type = KR_MSG_GONE };
-	struct kr_hdr h = { 0 };
 	struct kr_slot_tx *slot;
 	struct kr_end local;
 	struct kr_dev *dev;
@@ -521,9 +498,7 @@ static void send_gone(const struct kr_end *to, u64 tag)
 	local_bh_disable();
 	slot = kr_dev_slot_get(dev, true);
 	if (slot) {
-		h.body_len = kr_wire_put_u64(slot->buf + KR_HDR_LEN, &m, tag);
-		kr_wire_put_hdr(slot->buf, &h);
-		kr_dev_post(dev, slot, KR_HDR_LEN + h.body_len, ah, to->qpn,
+		kr_dev_post(dev, slot, kr_packet_put_gone(slot->buf, tag), ah, to->qpn,
 			    to->qkey);
 		kr_stat_inc(KR_STAT_gone_sent);
 	}
@@ -599,25 +574,6 @@ static void on_path_event(struct kr_assoc *a, enum kr_path_event event)
 	mod_delayed_work(host_wq, &host->work, 0);
 }
 
-/* Is somebody waiting for a peer from whom nothing comes? */
-static bool is_waiting_locked(const struct kr_host *host)
-{
-	const struct kr_assoc *a = &host->assoc;
-
-	lockdep_assert_held(&host->lock);
-	if (a->is_ended || !a->nr_vqps)
-		return false;
-	return a->path == KR_PATH_NONE ||
-	       (a->path == KR_PATH_READY && kr_channel_is_silent(&a->ch));
-}
-
-/* Nobody uses the host, and the peer never showed that it exists. */
-static bool is_useless_locked(const struct kr_host *host)
-{
-	lockdep_assert_held(&host->lock);
-	return !host->assoc.is_proven && !host->assoc.nr_vqps;
-}
-
 static void tell_peer_cache(struct kr_host *host, unsigned long events)
 {
 	if (test_bit(KR_PATH_EV_READY, &events)) {
@@ -632,30 +588,25 @@ static void host_work_fn(struct work_struct *work)
 {
 	struct kr_host *host = container_of(to_delayed_work(work), struct kr_host,
 					    work);
-	bool is_waiting, is_useless;
 	unsigned long events;
-	u64 silent_ns;
+	enum kr_check check;
+	u64 after_ns;
+	int err;
 
 	spin_lock_bh(&host->lock);
 	events = host->path_events;
 	host->path_events = 0;
-	is_waiting = is_waiting_locked(host);
-	is_useless = is_useless_locked(host);
-	silent_ns = ktime_get_ns() - host->assoc.heard_ns;
+	check = kr_assoc_check(&host->assoc, host_timeout_ms * KR_MSEC, ktime_get_ns(),
+			       &after_ns, &err);
 	spin_unlock_bh(&host->lock);
 
 	tell_peer_cache(host, events);
-	if (is_useless && silent_ns >= jiffies_to_nsecs(UNPROVEN_TIME)) {
-		kr_host_gone(host, ECONNRESET);
-	} else if (is_useless) {
-		queue_delayed_work(host_wq, &host->work, UNPROVEN_TIME);
-	} else if (is_waiting && host_timeout_ms &&
-		   silent_ns > host_timeout_ms * KR_MSEC) {
-		kr_host_gone(host, ETIMEDOUT);
-	} else if (is_waiting) {
+	if (check == KR_CHECK_END)
+		kr_host_gone(host, err);
+	if (check == KR_CHECK_ASK)
 		kr_peer_check(host);
-		queue_delayed_work(host_wq, &host->work, CHECK_AGAIN);
-	}
+	if (check == KR_CHECK_ASK || check == KR_CHECK_LATER)
+		queue_delayed_work(host_wq, &host->work, nsecs_to_jiffies(after_ns));
 }
 
 /* Packets. */
@@ -668,64 +619,16 @@ static void receive_gone(u64 tag)
 		kr_host_gone(host, ECONNRESET);
 }
 
-/* A packet without a tag: it must prove itself in another way. */
-static void receive_untagged(const u8 *p, const u8 *end)
-{
-	struct kr_path_msg pm;
-	struct kr_msg m;
-
-	if (!kr_wire_get_msg(&p, end, &m)) {
-		kr_stat_inc(KR_STAT_rx_malformed);
-		return;
-	}
-	if (m.type == KR_MSG_GONE)
-		receive_gone(kr_wire_get_u64(&m));
-	else if (m.type == KR_MSG_PATH_REQ && kr_wire_get_path(&m, &pm) &&
-		 pm.token == kr_host_token(pm.instance) &&
-		 !kr_host_is_self(pm.instance))
-		queue_item(&pm, false, 0);
-	else
-		kr_stat_inc(KR_STAT_rx_malformed);
-}
-
 static bool may_send_gone(void)
 {
 	bool is_ok;
 
 	spin_lock_bh(&items_lock);
-	if (gone_window != jiffies / HZ) {
-		gone_window = jiffies / HZ;
-		nr_gone = 0;
-	}
-	is_ok = nr_gone++ < GONE_PER_SECOND;
+	is_ok = kr_rate_is_ok(&gone_rate, GONE_PER_SECOND, ktime_get_ns());
 	spin_unlock_bh(&items_lock);
 	if (!is_ok)
 		kr_stat_inc(KR_STAT_gone_limited);
 	return is_ok;
-}
-
-/* The address to answer at, if the message brings one. */
-static bool get_sender(const struct kr_msg *m, struct kr_path_msg *pm)
-{
-	if (m->type == KR_MSG_PATH_REQ)
-		return kr_wire_get_path(m, pm);
-	return m->type == KR_MSG_PING && kr_wire_get_end(m, &pm->end);
-}
-
-/* Nobody here has this tag; who asks for a sign of life is told so. */
-static void receive_unknown(const struct kr_hdr *h, const u8 *p, const u8 *end)
-{
-	struct kr_path_msg pm = { 0 };
-	struct kr_msg m;
-
-	kr_stat_inc(KR_STAT_rx_no_assoc);
-	while (p != end && kr_wire_get_msg(&p, end, &m)) {
-		if (!get_sender(&m, &pm))
-			continue;
-		if (may_send_gone())
-			queue_item(&pm, true, h->tag);
-		return;
-	}
 }
 
 static void note_dirty_locked(struct kr_host *host)
@@ -738,31 +641,39 @@ static void note_dirty_locked(struct kr_host *host)
 	list_add_tail(&host->flush, this_cpu_ptr(&flush_list));
 }
 
-void kr_host_receive(struct kr_dev *dev, const u8 *packet, u32 len)
+static void receive_tagged_rcu(const struct kr_packet *p)
 {
-	const u8 *body = packet + KR_HDR_LEN;
+	struct kr_path_msg pm = { 0 };
 	struct kr_host *host;
-	struct kr_hdr h;
 
-	if (!kr_wire_get_hdr(packet, len, &h)) {
-		kr_stat_inc(KR_STAT_rx_malformed);
+	host = find_id_rcu(p->hdr.tag);
+	if (host) {
+		spin_lock_bh(&host->lock);
+		kr_assoc_input(&host->assoc, &p->hdr, p->body, ktime_get_ns());
+		note_dirty_locked(host);
+		spin_unlock_bh(&host->lock);
 		return;
 	}
+	kr_stat_inc(KR_STAT_rx_no_assoc);
+	if (kr_packet_wants_gone(p, &pm.end) && may_send_gone())
+		queue_item(&pm, true, p->hdr.tag);
+}
+
+void kr_host_receive(struct kr_dev *dev, const u8 *packet, u32 len)
+{
+	struct kr_packet p;
+
+	kr_packet_sort(packet, len, &p);
 	rcu_read_lock();
-	if (!h.tag) {
-		receive_untagged(body, body + h.body_len);
-		goto out;
-	}
-	host = find_id_rcu(h.tag);
-	if (!host) {
-		receive_unknown(&h, body, body + h.body_len);
-		goto out;
-	}
-	spin_lock_bh(&host->lock);
-	kr_assoc_input(&host->assoc, &h, body, ktime_get_ns());
-	note_dirty_locked(host);
-	spin_unlock_bh(&host->lock);
-out:
+	if (p.kind == KR_PACKET_TAGGED)
+		receive_tagged_rcu(&p);
+	else if (p.kind == KR_PACKET_GONE)
+		receive_gone(p.gone_id);
+	else if (p.kind == KR_PACKET_PATH_REQ && p.pm.token == kr_host_token(p.pm.instance) &&
+		 !kr_host_is_self(p.pm.instance))
+		queue_item(&p.pm, false, 0);
+	else
+		kr_stat_inc(KR_STAT_rx_malformed);
 	rcu_read_unlock();
 }
 
@@ -810,7 +721,7 @@ static void look_for_path(struct kr_host *host, void *arg)
 {
 	spin_lock_bh(&host->lock);
 	/* Under the lock: a host that has ended must not get its work back. */
-	if (is_waiting_locked(host))
+	if (!host->assoc.is_ended)
 		mod_delayed_work(host_wq, &host->work, 0);
 	spin_unlock_bh(&host->lock);
 }
@@ -827,7 +738,8 @@ static void leave_dev(struct kr_host *host, void *arg)
 		kr_assoc_path_lost(&host->assoc, ktime_get_ns());
 		drop_path_locked(host);
 		if (!host->assoc.is_ended)
-			mod_delayed_work(host_wq, &host->work, CHECK_AGAIN / 10);
+			mod_delayed_work(host_wq, &host->work,
+					 nsecs_to_jiffies(KR_CHECK_NS / 10));
 	}
 	spin_unlock_bh(&host->lock);
 }

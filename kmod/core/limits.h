@@ -49,6 +49,10 @@ enum kr_limits {
 #define KR_KEEPALIVE_NS (10 * KR_SEC)
 #define KR_CONNECT_RETRY_NS (8 * KR_MSEC)
 #define KR_CORK_NS (200 * KR_MSEC)
+#define KR_UNPROVEN_NS (5 * KR_SEC)	/* a peer that never showed itself is forgotten */
+#define KR_CHECK_NS (1 * KR_SEC)	/* an unreachable peer is looked for this often */
+#define KR_LAST_WORDS_NS (120 * KR_SEC)	/* tombstones of a peer that does not come back */
+#define KR_NO_MEMORY_NS (10 * KR_MSEC)	/* output that lacked memory is tried again */
 #define KR_TRIM_NS (1 * KR_SEC)		/* then an idle VQP gives its buffers back */
 
 #endif

@@ -129,7 +129,7 @@ static bool is_gentle(const struct sim_cfg *c)
 	return !c->partitions && !c->reboots && !c->drops && !c->path_losses &&
 	       !c->flips && !c->abort && !c->close_early && !c->keepalive &&
 	       c->loss <= 100000 && c->burst <= 1000 && !c->slot_stops &&
-	       c->user_timeout_ns >= 60 * KR_SEC;
+	       c->user_timeout_ns >= 60 * KR_SEC && !c->host_timeout_ns;
 }
 
 /* One end lost so much time that a timeout of its own ended the connection. */

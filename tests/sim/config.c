@@ -11,7 +11,7 @@ static const struct {
 #define NAME(x) { #x, offsetof(struct sim_cfg, x) }
 	NAME(hosts), NAME(conns), NAME(work_ns), NAME(stream_max),
 	NAME(chunk_max), NAME(think_ns), NAME(rx_limit), NAME(tx_limit),
-	NAME(user_timeout_ns), NAME(give_up_ns), NAME(backlog), NAME(hold),
+	NAME(user_timeout_ns), NAME(host_timeout_ns), NAME(give_up_ns), NAME(backlog), NAME(hold),
 	NAME(keepalive), NAME(close_early), NAME(abort), NAME(stall),
 	NAME(reject), NAME(cork), NAME(resize), NAME(mtu), NAME(delay_ns),
 	NAME(jitter_ns), NAME(rate), NAME(queue), NAME(loss), NAME(burst),
@@ -90,6 +90,7 @@ static void draw_work(struct sim_cfg *c, struct sim_prng *r)
 	c->tx_limit = sim_spread(r, 1024, 1 << 20);
 	c->user_timeout_ns = sim_chance(r, 500000) ? 120 * KR_SEC :
 			     sim_spread(r, 200 * KR_MSEC, 100 * KR_SEC);
+	c->host_timeout_ns = maybe(r, 100000, KR_SEC, 100 * KR_SEC);
 	c->give_up_ns = sim_spread(r, 5 * KR_MSEC, 5 * KR_SEC);
 	c->backlog = sim_spread(r, 1, 512);
 	c->hold = maybe(r, 300000, 10000, SIM_PPM);
@@ -152,6 +153,7 @@ static void calm(struct sim_cfg *c)
 	c->user_timeout_ns = 120 * KR_SEC;
 	c->pause_ns = min_t(u64, c->pause_ns, 100 * KR_MSEC);
 	c->jump_ns = min_t(u64, c->jump_ns, 100 * KR_MSEC);
+	c->host_timeout_ns = 0;
 }
 
 void sim_cfg_draw(struct sim_cfg *cfg, u64 seed, bool has_flips)

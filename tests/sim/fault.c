@@ -51,11 +51,7 @@ static void on_drop(struct sim *s, void *obj, u64 arg)
 
 static void on_path_return(struct sim *s, void *obj, u64 arg)
 {
-	struct sim_peer *p = obj;
-
-	/* Nobody looks for a path that nobody needs. */
-	if (p->assoc && p->assoc->a.nr_vqps + p->assoc->a.nr_tombs)
-		sim_peer_ask(p);
+	sim_peer_check(obj);
 }
 
 /* The device goes and comes back with another queue pair. */

@@ -8,9 +8,9 @@
 #include "sim.h"
 
 #define NEVER (~0ull)
-#define RETRY_NS (10 * KR_MSEC)
-#define CHECK_AGAIN_NS KR_SEC
 #define WORKER_NS (50 * KR_USEC)
+
+enum { GONE_PER_SECOND = 100 };
 
 /* A PATH_REQ or a PING for nobody, on its way to the worker. */
 struct item {
@@ -119,81 +119,61 @@ static void slot_done(struct sim *s, void *obj, u64 arg)
 	sim_host_tx_ready(s, h, 0);
 }
 
-/* Who waits for any slot goes before those who wait for one that may carry data. */
-static void starve(struct sim_peer *p, bool is_data)
-{
-	struct sim_host *h = p->host;
-
-	list_del_init(&p->starved);
-	list_add_tail(&p->starved, is_data ? &h->starved : h->starved.next);
-}
-
-/* In turn, until one finds no slot: then the others would not either. */
 void sim_host_tx_ready(struct sim *s, void *obj, u64 arg)
 {
 	struct sim_host *h = obj;
 	struct sim_peer *p;
+	struct list_head list;
 
-	do {
-		if (list_empty(&h->starved))
-			return;
-		p = list_first_entry(&h->starved, struct sim_peer, starved);
+	INIT_LIST_HEAD(&list);
+	list_splice_tail_init(&h->starved, &list);
+	while (!list_empty(&list)) {
+		p = list_first_entry(&list, struct sim_peer, starved);
 		list_del_init(&p->starved);
 		sim_peer_run(p);
-	} while (list_empty(&p->starved));
+	}
 }
 
-static bool get_slot(struct sim_host *h, bool is_data)
+/* The one packet that is being made. */
+static u8 packet[SIM_PACKET_MAX];
+
+static void *port_get(void *port, bool is_control, u8 **bytes)
 {
-	u32 keep = is_data ? SIM_CONTROL_SLOTS : 0;
+	struct sim_host *h = ((struct sim_peer *)port)->host;
+	u32 keep = is_control ? 0 : SIM_CONTROL_SLOTS;
 
 	if (h->stop_ns > h->sim->now || h->free_slots <= keep)
-		return false;
+		return NULL;
 	h->free_slots--;
-	return true;
+	*bytes = packet;
+	return packet;
 }
 
-static void post(struct sim_peer *p, const u8 *buf, u32 len)
+static void port_put(void *port, void *slot)
 {
+	((struct sim_peer *)port)->host->free_slots++;
+}
+
+static void port_post(void *port, void *slot, u32 len)
+{
+	struct sim_peer *p = port;
 	struct kr_assoc *a = &p->assoc->a;
 	struct sim_host *h = p->host;
 	struct sim *s = h->sim;
 
+	if (len > a->mtu)
+		sim_fail(s, "a packet of %u bytes, MTU %u", len, a->mtu);
 	p->nr_packets++;
-	sim_net_send(s, h->nr, p->to, a->remote.qpn, buf, len);
+	sim_net_send(s, h->nr, p->to, a->remote.qpn, packet, len);
 	sim_host_at(h, s->now + len + sim_below(&s->rng, 2 * KR_USEC), slot_done,
 		    h, h->boots);
 }
 
-/* False: core lacked memory. */
-static bool output(struct sim_peer *p)
-{
-	struct kr_assoc *a = &p->assoc->a;
-	u64 now = sim_clock(p->host);
-	u8 buf[SIM_PACKET_MAX];
-	bool is_data;
-	u32 len;
-
-	while (kr_assoc_has_output(a, now)) {
-		is_data = get_slot(p->host, true);
-		if (!is_data && !get_slot(p->host, false)) {
-			starve(p, false);
-			return true;
-		}
-		len = kr_assoc_output(a, buf, sizeof(buf), is_data, now);
-		if (!len) {
-			p->host->free_slots++;
-			if (!is_data)
-				starve(p, true);
-			return !is_data;
-		}
-		if (len > a->mtu)
-			sim_fail(p->host->sim, "a packet of %u bytes, MTU %u", len,
-				 a->mtu);
-		post(p, buf, len);
-	}
-	return true;
-}
+static const struct kr_port_ops port_ops = {
+	.get = port_get,
+	.put = port_put,
+	.post = port_post,
+};
 
 static void on_timer(struct sim *s, void *obj, u64 arg)
 {
@@ -208,15 +188,16 @@ static void on_timer(struct sim *s, void *obj, u64 arg)
 
 void sim_peer_run(struct sim_peer *p)
 {
-	bool has_memory;
+	u64 now = sim_clock(p->host);
+	enum kr_run run;
 	u64 when;
 
 	if (!p->assoc)
 		return;
-	has_memory = output(p);
-	when = kr_assoc_deadline(&p->assoc->a);
-	if (!has_memory)
-		when = min(when, sim_clock(p->host) + RETRY_NS);
+	run = kr_assoc_run(&p->assoc->a, &port_ops, p, now);
+	if (run == KR_RUN_STARVED && list_empty(&p->starved))
+		list_add_tail(&p->starved, &p->host->starved);
+	when = kr_assoc_run_at(&p->assoc->a, run, now);
 	if (when >= p->timer_ns)
 		return;
 	p->timer_ns = when;
@@ -234,22 +215,45 @@ void sim_host_rearm(struct sim_host *h)
 
 /* The path. */
 
-static bool is_waiting(const struct sim_peer *p)
-{
-	const struct kr_assoc *a = &p->assoc->a;
+static void check(struct sim *s, void *obj, u64 arg);
 
-	if (!a->nr_vqps && !a->nr_tombs)
-		return false;
-	return a->path == KR_PATH_NONE ||
-	       (a->path == KR_PATH_READY && kr_channel_is_silent(&a->ch));
+/* The work of the association: there is one, the sooner time counts. */
+static void check_after(struct sim_peer *p, u64 ns)
+{
+	u64 when = p->host->sim->now + ns;
+
+	if (p->check_ns && p->check_ns <= when)
+		return;
+	p->check_ns = when;
+	sim_host_at(p->host, when, check, p, p->assoc->nr);
 }
 
-static void check_again(struct sim *s, void *obj, u64 arg)
+static void check(struct sim *s, void *obj, u64 arg)
 {
 	struct sim_peer *p = obj;
+	enum kr_check what;
+	u64 after_ns;
+	int err;
 
-	if (p->assoc && p->assoc->nr == arg && is_waiting(p))
+	if (!p->assoc || p->assoc->nr != arg || !p->check_ns || p->check_ns > s->now)
+		return;
+	p->check_ns = 0;
+	what = kr_assoc_check(&p->assoc->a, s->cfg.host_timeout_ns, sim_clock(p->host),
+			      &after_ns, &err);
+	if (what == KR_CHECK_END) {
+		sim_peer_gone(p, err);
+		return;
+	}
+	if (what == KR_CHECK_ASK)
 		sim_peer_ask(p);
+	if (what != KR_CHECK_NOTHING)
+		check_after(p, after_ns);
+}
+
+void sim_peer_check(struct sim_peer *p)
+{
+	if (p->assoc)
+		check_after(p, WORKER_NS);
 }
 
 static void on_path_event(struct kr_assoc *a, enum kr_path_event event)
@@ -259,9 +263,7 @@ static void on_path_event(struct kr_assoc *a, enum kr_path_event event)
 
 	sim_note(s, "host %u: path to %u: event %d", as->peer->host->nr,
 		 as->peer->to, event);
-	if (event != KR_PATH_EV_READY)
-		sim_host_at(as->peer->host, s->now + CHECK_AGAIN_NS / 10,
-			    check_again, as->peer, as->nr);
+	check_after(as->peer, WORKER_NS);
 }
 
 static struct sim_assoc *create(struct sim_peer *p, const u8 instance[16])
@@ -279,6 +281,8 @@ static struct sim_assoc *create(struct sim_peer *p, const u8 instance[16])
 	sim_map_add(&s->assocs, as->a.local_id, as);
 	p->timer_ns = NEVER;
 	list_del_init(&p->starved);
+	p->check_ns = 0;
+	check_after(p, KR_UNPROVEN_NS);
 	return as;
 }
 
@@ -305,13 +309,10 @@ static void prove(struct sim_peer *p)
 
 	fill_end(p->host, &local);
 	fill_end(to, &remote);
-	if (a->path == KR_PATH_PROBING)
+	if (kr_assoc_path_need(a, &remote, 1) != KR_PATH_IS_WANTED)
 		return;
-	if (a->path == KR_PATH_READY) {
-		if (a->remote.qpn == remote.qpn)
-			return;
+	if (a->path == KR_PATH_READY)
 		kr_assoc_path_lost(a, sim_clock(p->host));
-	}
 	kr_assoc_path_start(a, &local, &remote, token_of(to, p->host->instance),
 			    sim_clock(p->host));
 	sim_peer_run(p);
@@ -327,9 +328,6 @@ static void on_hello(struct sim *s, void *obj, u64 arg)
 	if (!sim_net_is_blocked(s, p->host->nr, p->to) &&
 	    !sim_net_is_blocked(s, p->to, p->host->nr))
 		prove(p);
-	if (p->assoc)
-		sim_host_at(p->host, s->now + CHECK_AGAIN_NS, check_again, p,
-			    p->assoc->nr);
 }
 
 void sim_peer_ask(struct sim_peer *p)
@@ -390,16 +388,12 @@ static void answer_path_req(struct sim_host *h, const struct kr_path_msg *pm)
 
 static void send_gone(struct sim_host *h, const struct kr_end *to, u64 tag)
 {
-	struct kr_msg m = { .type = KR_MSG_GONE };
-	u8 buf[KR_HDR_LEN + KR_MSG_HDR_LEN + KR_GONE_LEN];
-	struct kr_hdr hdr = { 0 };
+	u8 buf[KR_PACKET_GONE_LEN];
 	u32 host;
 
 	if (!host_at(h->sim, to, &host) || host == h->nr)
 		return;
-	hdr.body_len = kr_wire_put_u64(buf + KR_HDR_LEN, &m, tag);
-	kr_wire_put_hdr(buf, &hdr);
-	sim_net_send(h->sim, h->nr, host, to->qpn, buf, sizeof(buf));
+	sim_net_send(h->sim, h->nr, host, to->qpn, buf, kr_packet_put_gone(buf, tag));
 }
 
 static void on_item(struct sim *s, void *obj, u64 arg)
@@ -432,55 +426,32 @@ static void receive_gone(struct sim_host *h, u64 tag)
 			sim_peer_gone(p, ECONNRESET);
 }
 
-static void receive_untagged(struct sim_host *h, const u8 *p, const u8 *end)
+static void receive_tagged(struct sim_host *h, const struct kr_packet *p)
 {
-	struct kr_path_msg pm;
-	struct kr_msg m;
-
-	if (!kr_wire_get_msg(&p, end, &m))
-		return;
-	if (m.type == KR_MSG_GONE)
-		receive_gone(h, kr_wire_get_u64(&m));
-	else if (m.type == KR_MSG_PATH_REQ && kr_wire_get_path(&m, &pm) &&
-		 pm.token == token_of(h, pm.instance))
-		queue_item(h, &pm, 0);
-}
-
-static void receive_unknown(struct sim_host *h, u64 tag, const u8 *p, const u8 *end)
-{
+	struct sim_assoc *as = sim_map_get(&h->sim->assocs, p->hdr.tag);
 	struct kr_path_msg pm = { 0 };
-	struct kr_msg m;
 
-	while (p != end && kr_wire_get_msg(&p, end, &m)) {
-		if (!(m.type == KR_MSG_PING && kr_wire_get_end(&m, &pm.end)) &&
-		    !(m.type == KR_MSG_PATH_REQ && kr_wire_get_path(&m, &pm)))
-			continue;
-		queue_item(h, &pm, tag);
+	if (as && as->peer->host == h) {
+		kr_assoc_input(&as->a, &p->hdr, p->body, sim_clock(h));
+		sim_peer_run(as->peer);
 		return;
 	}
+	if (kr_packet_wants_gone(p, &pm.end) &&
+	    kr_rate_is_ok(&h->gone_rate, GONE_PER_SECOND, sim_clock(h)))
+		queue_item(h, &pm, p->hdr.tag);
 }
 
-void sim_host_receive(struct sim_host *h, const u8 *p, u32 len)
+void sim_host_receive(struct sim_host *h, const u8 *bytes, u32 len)
 {
-	const u8 *body = p + KR_HDR_LEN;
-	struct sim_assoc *as;
-	struct sim_peer *peer;
-	struct kr_hdr hdr;
+	struct kr_packet p;
 
-	if (!kr_wire_get_hdr(p, len, &hdr))
-		return;
-	if (!hdr.tag) {
-		receive_untagged(h, body, body + hdr.body_len);
-		return;
-	}
-	as = sim_map_get(&h->sim->assocs, hdr.tag);
-	if (!as || as->peer->host != h) {
-		receive_unknown(h, hdr.tag, body, body + hdr.body_len);
-		return;
-	}
-	peer = as->peer;
-	kr_assoc_input(&as->a, &hdr, body, sim_clock(h));
-	sim_peer_run(peer);
+	kr_packet_sort(bytes, len, &p);
+	if (p.kind == KR_PACKET_TAGGED)
+		receive_tagged(h, &p);
+	else if (p.kind == KR_PACKET_GONE)
+		receive_gone(h, p.gone_id);
+	else if (p.kind == KR_PACKET_PATH_REQ && p.pm.token == token_of(h, p.pm.instance))
+		queue_item(h, &p.pm, 0);
 }
 
 static void on_path_req(struct kr_assoc *a, const struct kr_path_msg *pm)

@@ -19,6 +19,7 @@
 #define KRCORE_SIM_SIM_H
 
 #include "core/assoc.h"
+#include "core/drive.h"
 #include "prng.h"
 
 enum {
@@ -33,7 +34,7 @@ struct sim_host;
 struct sim_cfg {
 	u64 hosts, conns;
 	u64 work_ns, stream_max, chunk_max, think_ns, rx_limit, tx_limit;
-	u64 user_timeout_ns, give_up_ns, backlog;
+	u64 user_timeout_ns, host_timeout_ns, give_up_ns, backlog;
 	u64 hold, keepalive, close_early, abort, stall, reject, cork, resize;
 	u64 mtu, delay_ns, jitter_ns, rate, queue;
 	u64 loss, burst, dup, reorder, flips;
@@ -135,6 +136,7 @@ struct sim_peer {
 	struct list_head starved;	/* sim_host.starved: waits for a slot */
 	struct sim_assoc *assoc;	/* NULL: none */
 	u64 timer_ns;			/* by the host's clock */
+	u64 check_ns;			/* when the peer is checked, 0: not planned */
 	bool is_asking;			/* a hello is under way */
 	u64 nr_packets;			/* sent */
 };
@@ -149,6 +151,7 @@ struct sim_host {
 	u64 stop_ns;			/* no slots until then */
 	u64 clock_ns;			/* its clock is ahead by that much */
 	u64 paused_ns;			/* it stands still until then */
+	struct kr_rate gone_rate;
 	u32 backlog;			/* unconfirmed and not accepted yet */
 	struct list_head peers;		/* in the order made */
 	struct list_head starved;
@@ -163,13 +166,15 @@ void sim_hosts_start(struct sim *s);
 void sim_hosts_clean(struct sim *s);
 struct sim_peer *sim_peer(struct sim *s, u32 from, u32 to);
 void sim_host_boot(struct sim_host *h, bool is_new_qp);
-void sim_host_receive(struct sim_host *h, const u8 *p, u32 len);
+void sim_host_receive(struct sim_host *h, const u8 *bytes, u32 len);
 /* Looks for the peer, makes an association and proves a path. */
 void sim_peer_ask(struct sim_peer *p);
 /* Sends what may go and sets the timer; after each call into core. */
 void sim_peer_run(struct sim_peer *p);
 /* The association ends here; the peer learns it from GONE. */
 void sim_peer_gone(struct sim_peer *p, int err);
+/* Something may have changed for the peer: a device came or went. */
+void sim_peer_check(struct sim_peer *p);
 void sim_host_tx_ready(struct sim *s, void *obj, u64 arg);
 /* The clock has jumped: what is due now by it happens. */
 void sim_host_rearm(struct sim_host *h);
