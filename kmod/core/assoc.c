@@ -116,9 +116,9 @@ static void vqp_sent(struct kr_assoc *a, struct kr_vqp *v,
 		break;
 	case KR_MSG_WINDOW:
 		if (is_lost && v->state == KR_VQP_OPEN)
-			kr_vqp_send(v, m->flags & KR_MF_PROBE ? KR_SEND_PROBE :
-				       m->flags & KR_MF_AGAIN ? KR_SEND_AGAIN :
-								KR_SEND_WINDOW);
+			kr_vqp_send(v, KR_SEND_WINDOW |
+				       (m->flags & KR_MF_PROBE ? KR_SEND_PROBE : 0) |
+				       (m->flags & KR_MF_AGAIN ? KR_SEND_AGAIN : 0));
 		break;
 	}
 }

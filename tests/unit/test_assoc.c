@@ -412,3 +412,16 @@ Test(assoc, reply__too_many_are_counted)
 	settle();
 	cr_expect_eq(a->nr_replies, 0);
 }
+
+Test(assoc, lost_window__is_repeated_with_all_that_it_said)
+{
+	struct kr_sent_msg m = { .type = KR_MSG_WINDOW };
+
+	connected();
+	m.vqp = c->id;
+	m.flags = KR_MF_PROBE | KR_MF_AGAIN;
+	kr_assoc_sent(a, &m, true);
+
+	cr_expect(c->pending & KR_SEND_PROBE);
+	cr_expect(c->pending & KR_SEND_AGAIN, "else the peer waits for ever");
+}
