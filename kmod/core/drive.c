@@ -140,15 +140,13 @@ enum kr_check kr_assoc_check(const struct kr_assoc *a, u64 host_timeout_ns, u64 
 	/* Nobody uses it, and the peer never showed that it exists. */
 	if (!a->is_proven && !a->nr_vqps)
 		return silent_ns >= KR_UNPROVEN_NS ? KR_CHECK_END : KR_CHECK_LATER;
-	if (!is_unreachable(a))
+	if (!is_unreachable(a) || !(a->nr_vqps || a->nr_tombs))
 		return KR_CHECK_NOTHING;
 	*err = ETIMEDOUT;
 	*after_ns = KR_CHECK_NS;
-	if (a->nr_vqps)
-		return host_timeout_ns && silent_ns > host_timeout_ns ?
-		       KR_CHECK_END : KR_CHECK_ASK;
-	/* Last words that nobody is there to hear; the peer looks if it lives. */
-	if (a->nr_tombs)
-		return silent_ns >= KR_LAST_WORDS_NS ? KR_CHECK_END : KR_CHECK_LATER;
-	return KR_CHECK_NOTHING;
+	/* Only last words, and nobody there to hear them. */
+	if (!a->nr_vqps && silent_ns >= KR_LAST_WORDS_NS)
+		return KR_CHECK_END;
+	return host_timeout_ns && silent_ns > host_timeout_ns ?
+	       KR_CHECK_END : KR_CHECK_ASK;
 }

@@ -21,7 +21,7 @@ enum {
 };
 
 #define FINISH_NS (400 * KR_SEC)
-#define SETTLE_NS (20 * KR_SEC)
+#define SETTLE_NS (40 * KR_SEC)	/* a keepalive, then timeouts, then a hello */
 #define IDLE_NS (60 * KR_SEC)
 
 struct options {
