@@ -131,7 +131,7 @@ fuzz-bins: $(FUZZ_BINS)
 
 # fuzz_have COMPILER PACKAGES: without it nothing is passed.
 fuzz_have = echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | \
-	AFL_QUIET=1 $(1) -w -x c -fsanitize=fuzzer - -o /dev/null 2>/dev/null || \
+	AFL_QUIET=1 $(1) -w -fsanitize=fuzzer -x c - -x none -o /dev/null 2>/dev/null || \
 	{ echo '$@: $(1) is missing: apt-get install $(2)'; \
 	  echo '0 passed, 1 failed, 0 skipped'; exit 1; }
 
