@@ -1,42 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * krcorectl: what krcore is doing.  Reads the command line and calls the
- * command; each has a file of its own.  See krcorectl(8).
+ * krcorectl: what krcore is doing.  Calls the command that the line names; each
+ * has a file of its own.  See krcorectl(8).
  */
 #include "krcorectl.h"
 
 #include <krcore/uapi.h>
 
-#include <getopt.h>
-#include <stdlib.h>
-#include <string.h>
-
-static const struct ctl_command commands[] = {
-	{ "show", "connections and how each of them goes", "lnprH", ctl_run_show },
-	{ "stat", "counters, and why connections use TCP", "aH", ctl_run_stat },
-	{ "host", "remote hosts and the paths to them", "H", ctl_run_host },
-	{ "dev", "RDMA devices in use", "H", ctl_run_dev },
-};
-
-static const struct option long_options[] = {
-	{ "json", no_argument, NULL, 'j' },
-	{ "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, 'V' },
-	{ "human", no_argument, NULL, 'H' },
-	{ "all", no_argument, NULL, 'a' },
-	{ "listeners", no_argument, NULL, 'l' },
-	{ "numeric", no_argument, NULL, 'n' },
-	{ "processes", no_argument, NULL, 'p' },
-	{ "resolve", no_argument, NULL, 'r' },
-	{ NULL, 0, NULL, 0 },
-};
-
 static void usage(FILE *out)
 {
 	fputs("Usage: krcorectl [-j] COMMAND [OPTION...]\n"
 	      "Show what krcore, sockets over RDMA, is doing.\n\n", out);
-	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
-		fprintf(out, "  %-6s %s\n", commands[i].name, commands[i].summary);
+	for (int i = 0; i < CTL_NR_COMMANDS; i++)
+		fprintf(out, "  %-6s %s\n", ctl_commands[i].name, ctl_commands[i].summary);
 	fputs("\n"
 	      "  -j, --json        JSON instead of text\n"
 	      "  -H, --human       sizes with units\n"
@@ -51,96 +27,46 @@ static void usage(FILE *out)
 	      "See krcorectl(8).\n", out);
 }
 
-__attribute__((noreturn)) static void bad_usage(void)
+/* Everything but a command; the exit status. */
+static enum ctl_exit answer(enum ctl_wish wish, const struct ctl_line *line)
 {
-	fputs("Try 'krcorectl --help'.\n", stderr);
-	exit(CTL_FAILED);
-}
-
-static const struct ctl_command *find_command(const char *name)
-{
-	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
-		if (strcmp(commands[i].name, name) == 0)
-			return &commands[i];
-	fprintf(stderr, "krcorectl: no command '%s'\n", name);
-	bad_usage();
-}
-
-static void set_option(struct ctl_options *opts, int letter)
-{
-	switch (letter) {
-	case 'j':
-		opts->is_json = true;
-		break;
-	case 'H':
-		opts->is_human = true;
-		break;
-	case 'a':
-		opts->with_all = true;
-		break;
-	case 'l':
-		opts->with_listeners = true;
-		break;
-	case 'p':
-		opts->with_processes = true;
-		break;
-	case 'n':
-		opts->with_names = false;
-		break;
-	case 'r':
-		opts->with_names = true;
-		break;
-	case 'h':
+	switch (wish) {
+	case CTL_WISH_HELP:
 		usage(stdout);
-		exit(CTL_OK);
-	case 'V':
+		return CTL_OK;
+	case CTL_WISH_VERSION:
 		puts("krcorectl " KRCORE_VERSION);
-		exit(CTL_OK);
-	default:
-		bad_usage();
+		return CTL_OK;
+	case CTL_WISH_NOTHING:
+		usage(stderr);
+		return CTL_FAILED;
+	case CTL_WISH_UNKNOWN:
+		fprintf(stderr, "krcorectl: no command '%s'\n", line->word);
+		break;
+	case CTL_WISH_TOO_MUCH:
+		fprintf(stderr, "krcorectl %s: '%s' is too much\n",
+			line->command->name, line->word);
+		break;
+	case CTL_WISH_NOT_ITS:
+		fprintf(stderr, "krcorectl %s: it has no option -%c\n",
+			line->command->name, line->letter);
+		break;
+	case CTL_WISH_BAD_OPTION:
+	case CTL_WISH_COMMAND:
+		break;
 	}
-}
-
-/* Options come before or after the command; a string of those that came. */
-static void parse_options(struct ctl_options *opts, char *given, size_t room,
-			  int argc, char **argv)
-{
-	size_t nr = 0;
-	int letter;
-
-	while ((letter = getopt_long(argc, argv, "jhVHalnpr", long_options,
-				     NULL)) != -1) {
-		set_option(opts, letter);
-		if (letter != 'j' && nr + 1 < room)
-			given[nr++] = (char)letter;
-	}
-	given[nr] = '\0';
+	fputs("Try 'krcorectl --help'.\n", stderr);
+	return CTL_FAILED;
 }
 
 int main(int argc, char **argv)
 {
-	struct ctl_options opts = { 0 };
-	const struct ctl_command *command;
-	char given[64];
+	struct ctl_line line;
+	enum ctl_wish wish = ctl_line_parse(&line, argc, argv);
 	enum ctl_exit status;
 
-	parse_options(&opts, given, sizeof(given), argc, argv);
-	if (optind == argc) {
-		usage(stderr);
-		return CTL_FAILED;
-	}
-	command = find_command(argv[optind]);
-	if (optind + 1 != argc) {
-		fprintf(stderr, "krcorectl %s: '%s' is too much\n",
-			command->name, argv[optind + 1]);
-		bad_usage();
-	}
-	if (given[strspn(given, command->letters)]) {
-		fprintf(stderr, "krcorectl %s: it has no option -%c\n",
-			command->name, given[strspn(given, command->letters)]);
-		bad_usage();
-	}
-	status = command->run(&opts);
+	status = wish == CTL_WISH_COMMAND ? line.command->run(&line.opts) :
+					    answer(wish, &line);
 	if (fflush(stdout) != 0 || ferror(stdout)) {
 		perror("krcorectl: writing");
 		return CTL_FAILED;

@@ -36,6 +36,34 @@ struct ctl_command {
 	enum ctl_exit (*run)(const struct ctl_options *opts);
 };
 
+/* krcorectl_line.c */
+
+enum { CTL_NR_COMMANDS = 4 };
+extern const struct ctl_command ctl_commands[CTL_NR_COMMANDS];
+
+/* What a command line asks for. */
+enum ctl_wish {
+	CTL_WISH_COMMAND,	/* command and opts */
+	CTL_WISH_HELP,
+	CTL_WISH_VERSION,
+	CTL_WISH_NOTHING,
+	CTL_WISH_UNKNOWN,	/* no command is called word */
+	CTL_WISH_TOO_MUCH,	/* word, after the command */
+	CTL_WISH_NOT_ITS,	/* the command has no option letter */
+	CTL_WISH_BAD_OPTION,	/* getopt has said so */
+};
+
+struct ctl_line {
+	struct ctl_options opts;
+	const struct ctl_command *command;
+	const char *word;
+	char letter;
+};
+
+/* Options come before or after the command; of several wishes the first. */
+enum ctl_wish ctl_line_parse(struct ctl_line *line, int argc, char **argv);
+
+/* The commands, each in its own file. */
 enum ctl_exit ctl_run_show(const struct ctl_options *opts);
 enum ctl_exit ctl_run_stat(const struct ctl_options *opts);
 enum ctl_exit ctl_run_host(const struct ctl_options *opts);

@@ -72,6 +72,8 @@ expect 1 '' "krcorectl: no command 'shwo'*--help*" shwo
 expect 1 '' "*'extra' is too much*" show extra
 expect 1 '' "*has no option -a*" show -a
 expect 1 '' "*has no option -p*" -p stat
+mapfile -t many < <(printf -- '-H\n%.0s' {1..70})
+expect 1 '' "*has no option -a*" show "${many[@]}" -a
 expect 1 '' "*invalid option*--help*" stat -x
 if [[ ! -d /sys/module/krcore ]]; then
 	for command in show stat host dev; do
