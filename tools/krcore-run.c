@@ -8,11 +8,11 @@
  * that is the shim's work (krcore-preload(7)).
  */
 #include "reach.h"
+#include "run_line.h"
 
 #include <krcore/uapi.h>
 
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -30,20 +30,6 @@ enum {
 	EXIT_OURS = 125,
 	EXIT_NOT_EXECUTABLE = 126,
 	EXIT_NOT_FOUND = 127,
-};
-
-struct options {
-	bool verbose;
-	bool must_krcore;	/* --fallback=fail */
-	const char *fallback;	/* NULL: leave the environment's */
-};
-
-static const struct option long_options[] = {
-	{ "fallback", required_argument, NULL, 'f' },
-	{ "verbose", no_argument, NULL, 'v' },
-	{ "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, 'V' },
-	{ NULL, 0, NULL, 0 },
 };
 
 static const char usage_text[] =
@@ -71,39 +57,28 @@ __attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
 	fputc('\n', stderr);
 }
 
-static void parse_options(struct options *opts, int argc, char **argv)
+static void parse_options(struct run_options *opts, int argc, char **argv)
 {
-	int opt;
-
-	while ((opt = getopt_long(argc, argv, "+f:vhV", long_options,
-				  NULL)) != -1) {
-		switch (opt) {
-		case 'f':
-			opts->fallback = optarg;
-			break;
-		case 'v':
-			opts->verbose = true;
-			break;
-		case 'h':
-			fputs(usage_text, stdout);
-			exit(EXIT_SUCCESS);
-		case 'V':
-			puts("krcore-run " KRCORE_VERSION);
-			exit(EXIT_SUCCESS);
-		default:
-			fputs("Try 'krcore-run --help'.\n", stderr);
-			exit(EXIT_OURS);
-		}
-	}
-	if (opts->fallback && strcmp(opts->fallback, "tcp") != 0 &&
-	    strcmp(opts->fallback, "fail") != 0) {
+	switch (run_line_parse(opts, argc, argv)) {
+	case RUN_COMMAND:
+		return;
+	case RUN_HELP:
+		fputs(usage_text, stdout);
+		exit(EXIT_SUCCESS);
+	case RUN_VERSION:
+		puts("krcore-run " KRCORE_VERSION);
+		exit(EXIT_SUCCESS);
+	case RUN_BAD_FALLBACK:
 		say("--fallback is tcp or fail, not '%s'", opts->fallback);
-		exit(EXIT_OURS);
-	}
-	if (optind == argc) {
+		break;
+	case RUN_NO_COMMAND:
 		fputs(usage_text, stderr);
-		exit(EXIT_OURS);
+		break;
+	case RUN_BAD_OPTION:
+		fputs("Try 'krcore-run --help'.\n", stderr);
+		break;
 	}
+	exit(EXIT_OURS);
 }
 
 /* Our own place, so that a build tree or a moved installation works. */
@@ -193,7 +168,7 @@ static int find_command(const char *name, char *path, size_t room)
 }
 
 /* Returns whether the shim shall be set at all. */
-static bool check_reach(const struct options *opts, const char *path)
+static bool check_reach(bool must_krcore, const char *path)
 {
 	struct kr_reach_report report;
 	int err = kr_reach_check(&report, path);
@@ -206,9 +181,8 @@ static bool check_reach(const struct options *opts, const char *path)
 	if (report.reach == KR_REACH_YES)
 		return true;
 	say("%s %s; %s", report.path, kr_reach_text(report.reach),
-	    opts->must_krcore ? "krcore cannot be used"
-			      : "it runs with plain TCP");
-	if (opts->must_krcore)
+	    must_krcore ? "krcore cannot be used" : "it runs with plain TCP");
+	if (must_krcore)
 		exit(EXIT_OURS);
 	/* Its loader would complain about our library at each start; the
 	 * children of the others may still be within reach.
@@ -219,11 +193,11 @@ static bool check_reach(const struct options *opts, const char *path)
 /* Asks only where somebody wants to know: without the module the question
  * makes the kernel look for one.
  */
-static void check_module(const struct options *opts)
+static void check_module(const struct run_options *opts, bool must_krcore)
 {
 	int fd;
 
-	if (!opts->verbose && !opts->must_krcore)
+	if (!opts->verbose && !must_krcore)
 		return;
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_KRCORE);
 	if (fd >= 0) {
@@ -235,24 +209,12 @@ static void check_module(const struct options *opts)
 	}
 	if (errno == EPROTONOSUPPORT || errno == ESOCKTNOSUPPORT)
 		say("the krcore module is not loaded%s",
-		    opts->must_krcore ? "" : "; plain TCP is used");
+		    must_krcore ? "" : "; plain TCP is used");
 	else
 		say("cannot make a krcore socket: %m%s",
-		    opts->must_krcore ? "" : "; plain TCP is used");
-	if (opts->must_krcore)
+		    must_krcore ? "" : "; plain TCP is used");
+	if (must_krcore)
 		exit(EXIT_OURS);
-}
-
-static bool has_entry(const char *list, const char *entry)
-{
-	size_t len = strlen(entry);
-
-	for (; *list; list += strspn(list, ": ")) {
-		if (strcspn(list, ": ") == len && !strncmp(list, entry, len))
-			return true;
-		list += strcspn(list, ": ");
-	}
-	return false;
 }
 
 static void set_variable(const char *name, const char *value)
@@ -265,16 +227,9 @@ static void set_variable(const char *name, const char *value)
 
 static void set_preload(const char *shim)
 {
-	const char *others = getenv("LD_PRELOAD");
-	char *list;
+	char *list = run_line_preload(shim, getenv("LD_PRELOAD"));
 
-	if (!others || !*others) {
-		set_variable("LD_PRELOAD", shim);
-		return;
-	}
-	if (has_entry(others, shim))
-		return;
-	if (asprintf(&list, "%s:%s", shim, others) < 0) {
+	if (!list) {
 		say("LD_PRELOAD: %m");
 		exit(EXIT_OURS);
 	}
@@ -292,21 +247,22 @@ static int command_failed(const char *name, int err)
 int main(int argc, char **argv)
 {
 	const char *inherited = getenv("KRCORE_FALLBACK");
-	struct options opts = { 0 };
+	struct run_options opts;
+	bool must_krcore;	/* --fallback=fail */
 	char shim[PATH_MAX];
 	char path[PATH_MAX];
 	int err;
 
 	parse_options(&opts, argc, argv);
 	argv += optind;
-	opts.must_krcore = !strcmp(opts.fallback ?: inherited ?: "", "fail");
+	must_krcore = !strcmp(opts.fallback ?: inherited ?: "", "fail");
 	find_shim(shim, sizeof(shim));
 	err = find_command(argv[0], path, sizeof(path));
 	if (err)
 		return command_failed(argv[0], -err);
-	if (check_reach(&opts, path))
+	if (check_reach(must_krcore, path))
 		set_preload(shim);
-	check_module(&opts);
+	check_module(&opts, must_krcore);
 	if (opts.fallback)
 		set_variable("KRCORE_FALLBACK", opts.fallback);
 	if (opts.verbose)

@@ -12,7 +12,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -168,6 +167,22 @@ static bool find_interpreter(int fd, char *path, size_t room)
 }
 
 /**
+ * kr_reach_look() - look at one file
+ * @report: filled in; its path becomes the interpreter of a script
+ * @fd: the file
+ *
+ * Return: whether it is a script, whose interpreter is to be looked at.
+ */
+bool kr_reach_look(struct kr_reach_report *report, int fd)
+{
+	report->reach = KR_REACH_YES;
+	if (find_interpreter(fd, report->path, sizeof(report->path)))
+		return true;
+	report->reach = check_elf(fd);
+	return false;
+}
+
+/**
  * kr_reach_check() - say whether LD_PRELOAD can work in a program
  * @report: filled in
  * @path: the program's file
@@ -176,24 +191,20 @@ static bool find_interpreter(int fd, char *path, size_t room)
  */
 int kr_reach_check(struct kr_reach_report *report, const char *path)
 {
-	bool is_script;
+	bool is_script = true;
 	int fd;
 
 	report->reach = KR_REACH_YES;
 	if (strlen(path) >= sizeof(report->path))
 		return -ENAMETOOLONG;
 	strcpy(report->path, path);
-	for (int depth = 0; depth <= SCRIPT_DEPTH_MAX; depth++) {
-		fd = open(report->path, O_RDONLY | O_CLOEXEC);
+	for (int depth = 0; is_script && depth <= SCRIPT_DEPTH_MAX; depth++) {
+		/* Nobody may come to the other end of a FIFO. */
+		fd = open(report->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 		if (fd < 0)
 			return errno == ENOENT ? -ENOENT : 0;
-		is_script = find_interpreter(fd, report->path,
-					     sizeof(report->path));
-		if (!is_script)
-			report->reach = check_elf(fd);
+		is_script = kr_reach_look(report, fd);
 		close(fd);
-		if (!is_script)
-			break;
 	}
 	return 0;
 }

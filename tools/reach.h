@@ -8,6 +8,7 @@
 #define KRCORE_REACH_H
 
 #include <limits.h>
+#include <stdbool.h>
 
 enum kr_reach {
 	KR_REACH_YES,		/* as far as its file tells */
@@ -23,6 +24,7 @@ struct kr_reach_report {
 	char path[PATH_MAX];	/* the file that decided: a script's interpreter */
 };
 
+bool kr_reach_look(struct kr_reach_report *report, int fd);
 int kr_reach_check(struct kr_reach_report *report, const char *path);
 const char *kr_reach_text(enum kr_reach reach);
 

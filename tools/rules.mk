@@ -2,7 +2,7 @@
 
 # krcore-run
 PREFIX  ?= /usr/local
-RUN_OBJS := $(BUILD)/tools/krcore-run.o $(BUILD)/tools/reach.o
+RUN_OBJS := $(BUILD)/tools/krcore-run.o $(BUILD)/tools/reach.o $(BUILD)/tools/run_line.o
 
 all: $(BUILD)/bin/krcore-run
 

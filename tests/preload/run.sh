@@ -296,6 +296,11 @@ reach_tests()
 	try "$run" "$dir/bad-script"
 	expect "script without its interpreter" 127 "" \
 		"*bad-script: interpreter '/no/such/interpreter': No such file*"
+	mkfifo -m 755 "$dir/fifo"
+	printf '#!%s\n' "$dir/fifo" >"$dir/fifo-script"
+	chmod +x "$dir/fifo-script"
+	try "$run" "$dir/fifo-script"
+	expect "script of a FIFO" 126 "" "*fifo-script: Permission denied"
 	for at in 4:1 18:183; do
 		cp "$dir/dynamic" "$dir/foreign"
 		printf "\\x$(printf %x ${at#*:})" |
