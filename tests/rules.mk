@@ -107,9 +107,9 @@ FUZZ         ?= $(patsubst tests/fuzz/fuzz_%.c,%,$(sort $(wildcard tests/fuzz/fu
 FUZZ_SECONDS ?= 10
 AFL_SECONDS  ?= 10
 FUZZ_CF       = $(UCFLAGS) -fsanitize=address,undefined -fno-sanitize-recover=undefined \
-		-fno-omit-frame-pointer -I$(CURDIR)/kmod -I$(CURDIR)/tests -I$(CURDIR)/preload \
-		-I$(CURDIR)/tools $(shell pkg-config --cflags $(CTL_PKGS))
-FUZZED       := $(wildcard kmod/core/*.c) preload/policy.c preload/line.c tools/reach.c \
+		-fno-omit-frame-pointer -I$(CURDIR)/tools -I$(CURDIR)/preload \
+		-I$(CURDIR)/kmod -I$(CURDIR)/tests $(shell pkg-config --cflags $(CTL_PKGS))
+FUZZED       := $(wildcard kmod/core/*.c) preload/policy.c preload/line.c tools/reach.c tools/run_line.c \
 		$(filter-out tools/krcorectl.c,$(wildcard tools/krcorectl_*.c))
 FUZZ_OBJS    := $(FUZZED:%.c=$(FUZZ_OUT)/%.o)
 FUZZ_BINS    := $(FUZZ:%=$(FUZZ_OUT)/fuzz_%)
