@@ -54,7 +54,7 @@ vm-test: all
 # sim: the simulator.  SEEDS=N runs N profiles from SEED on in the fast build;
 # sim-test runs fixed seeds under the sanitizers.
 SIM_SRCS := $(wildcard tests/sim/*.c)
-SIM_CF    = $(UCFLAGS) -I$(CURDIR)/kmod
+SIM_CF    = $(UCFLAGS) -O3 -flto=auto -DSIM_HAS_POOL=1 -I$(CURDIR)/kmod
 SIM_OBJS := $(patsubst tests/sim/%.c,$(BUILD)/tests/sim/asan/%.o,$(SIM_SRCS))
 SIM_FAST := $(patsubst tests/sim/%.c,$(BUILD)/tests/sim/fast/%.o,$(SIM_SRCS)) \
 	    $(patsubst kmod/core/%.c,$(BUILD)/tests/sim/fast/core/%.o,$(wildcard kmod/core/*.c))
@@ -63,7 +63,7 @@ SEEDS    ?= 1000
 
 $(BUILD)/tests/sim/asan/%.o: tests/sim/%.c
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(UNIT_CF) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(UNIT_CF) -DSIM_HAS_POOL=0 -MMD -MP -c -o $@ $<
 
 $(BUILD)/tests/sim/fast/%.o: tests/sim/%.c
 	@mkdir -p $(@D)

@@ -4,6 +4,7 @@
 #define KRCORE_CORE_ENV_USER_H
 
 #include <assert.h>
+#include <endian.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,33 +30,24 @@ typedef int32_t s32;
 #define container_of(ptr, type, member) \
 	((type *)((char *)(ptr) - offsetof(type, member)))
 
-static inline u64 get_unaligned_be(const void *p, int nr)
-{
-	const u8 *b = p;
-	u64 v = 0;
-	int i;
-
-	for (i = 0; i < nr; i++)
-		v = v << 8 | b[i];
-	return v;
+#define KR_UNALIGNED(nr) \
+static inline u##nr get_unaligned_be##nr(const void *p) \
+{ \
+	u##nr v; \
+\
+	memcpy(&v, p, sizeof(v)); \
+	return be##nr##toh(v); \
+} \
+\
+static inline void put_unaligned_be##nr(u##nr v, void *p) \
+{ \
+	v = htobe##nr(v); \
+	memcpy(p, &v, sizeof(v)); \
 }
-
-static inline void put_unaligned_be(u64 v, void *p, int nr)
-{
-	u8 *b = p;
-
-	while (nr--) {
-		b[nr] = (u8)v;
-		v >>= 8;
-	}
-}
-
-#define get_unaligned_be16(p) ((u16)get_unaligned_be(p, 2))
-#define get_unaligned_be32(p) ((u32)get_unaligned_be(p, 4))
-#define get_unaligned_be64(p) get_unaligned_be(p, 8)
-#define put_unaligned_be16(v, p) put_unaligned_be(v, p, 2)
-#define put_unaligned_be32(v, p) put_unaligned_be(v, p, 4)
-#define put_unaligned_be64(v, p) put_unaligned_be(v, p, 8)
+KR_UNALIGNED(16)
+KR_UNALIGNED(32)
+KR_UNALIGNED(64)
+#undef KR_UNALIGNED
 
 struct list_head {
 	struct list_head *next, *prev;

@@ -20,14 +20,15 @@ void *kr_env_alloc(size_t size)
 	if (is_refused())
 		return NULL;
 	sim_env.nr_blocks++;
-	return calloc(1, size);
+	return memset(sim_pool_get(size), 0, size);
 }
 
 void kr_env_free(void *ptr)
 {
-	if (ptr)
-		sim_env.nr_blocks--;
-	free(ptr);
+	if (!ptr)
+		return;
+	sim_env.nr_blocks--;
+	sim_pool_put(ptr);
 }
 
 void *kr_env_page_alloc(void *owner, bool may_sleep)
@@ -35,11 +36,11 @@ void *kr_env_page_alloc(void *owner, bool may_sleep)
 	if (is_refused())
 		return NULL;
 	sim_env.nr_pages++;
-	return malloc(KR_PAGE_SIZE);
+	return sim_pool_get(KR_PAGE_SIZE);
 }
 
 void kr_env_page_free(void *page)
 {
 	sim_env.nr_pages--;
-	free(page);
+	sim_pool_put(page);
 }

@@ -1,115 +1,150 @@
 // SPDX-License-Identifier: MIT
-/* A binary heap of events; those of the same time happen in the order made. */
+/*
+ * What happens next.  Time only grows, so this is a radix heap: an event waits
+ * in the bucket of the highest bit in which its time differs from the last one
+ * that came.  The lowest bucket in use holds the next event; then its events
+ * move to lower ones, in their order, so that those of the same time happen in
+ * the order made.
+ */
 #include <stdlib.h>
 #include "sim.h"
 
-static bool is_before(const struct sim_event *a, const struct sim_event *b)
+static u32 bucket_of(const struct sim_heap *h, u64 when)
 {
-	return a->when != b->when ? a->when < b->when : a->nr < b->nr;
+	return when == h->last ? 0 : 64 - __builtin_clzll(when ^ h->last);
 }
 
-static void swap_events(struct sim_event *a, struct sim_event *b)
+static void put(struct sim_heap *h, const struct sim_due *due)
 {
-	struct sim_event t = *a;
+	u32 nr = bucket_of(h, due->when);
+	struct sim_bucket *b = &h->buckets[nr];
 
-	*a = *b;
-	*b = t;
-}
-
-static void push(struct sim *s, const struct sim_event *e)
-{
-	struct sim_heap *h = &s->heap;
-	u64 i = h->nr;
-
-	if (h->nr == h->max) {
-		h->max = h->max ? 2 * h->max : 1024;
-		h->at = realloc(h->at, h->max * sizeof(h->at[0]));
-		if (!h->at)
+	if (b->nr == b->max) {
+		b->max = b->max ? 2 * b->max : 16;
+		b->at = realloc(b->at, b->max * sizeof(b->at[0]));
+		if (!b->at)
 			abort();
 	}
-	h->at[h->nr++] = *e;
-	h->at[i].nr = h->next_nr++;
-	while (i && is_before(&h->at[i], &h->at[(i - 1) / 2])) {
-		swap_events(&h->at[i], &h->at[(i - 1) / 2]);
-		i = (i - 1) / 2;
-	}
+	b->at[b->nr++] = *due;
+	if (nr)
+		h->used |= 1ull << (nr - 1);
 }
 
-static struct sim_event pop(struct sim_heap *h)
+static struct sim_event *take_place(struct sim_heap *h)
 {
-	struct sim_event first = h->at[0];
-	u64 i = 0, child;
+	u32 place = h->free;
 
-	h->at[0] = h->at[--h->nr];
-	for (;;) {
-		child = 2 * i + 1;
-		if (child >= h->nr)
-			return first;
-		if (child + 1 < h->nr && is_before(&h->at[child + 1], &h->at[child]))
-			child++;
-		if (!is_before(&h->at[child], &h->at[i]))
-			return first;
-		swap_events(&h->at[child], &h->at[i]);
-		i = child;
+	if (place) {
+		h->free = h->events[place - 1].next_free;
+		return &h->events[place - 1];
 	}
+	if (h->nr_places == h->max) {
+		h->max = h->max ? 2 * h->max : 1024;
+		h->events = realloc(h->events, h->max * sizeof(h->events[0]));
+		if (!h->events)
+			abort();
+	}
+	return &h->events[h->nr_places++];
+}
+
+static void push(struct sim *s, u64 when, struct sim_host *h, sim_fn fn, void *obj,
+		 u64 arg, bool is_owner)
+{
+	struct sim_event *e = take_place(&s->heap);
+	struct sim_due due = { .when = max(when, s->now), .place = e - s->heap.events };
+
+	e->fn = fn;
+	e->obj = obj;
+	e->arg = arg;
+	e->host = h;
+	e->is_owner = is_owner;
+	put(&s->heap, &due);
 }
 
 void sim_at(struct sim *s, u64 when, sim_fn fn, void *obj, u64 arg)
 {
-	struct sim_event e = { .when = max(when, s->now), .fn = fn, .obj = obj,
-			       .arg = arg };
-
-	push(s, &e);
+	push(s, when, NULL, fn, obj, arg, false);
 }
 
 void sim_host_at(struct sim_host *h, u64 when, sim_fn fn, void *obj, u64 arg)
 {
-	struct sim_event e = { .when = max(when, h->sim->now), .fn = fn,
-			       .obj = obj, .arg = arg, .host = h };
-
-	push(h->sim, &e);
+	push(h->sim, when, h, fn, obj, arg, false);
 }
 
 void sim_host_at_owned(struct sim_host *h, u64 when, sim_fn fn, void *obj, u64 arg)
 {
-	struct sim_event e = { .when = max(when, h->sim->now), .fn = fn,
-			       .obj = obj, .arg = arg, .host = h, .is_owner = true };
+	push(h->sim, when, h, fn, obj, arg, true);
+}
 
-	push(h->sim, &e);
+/* Moves those that are next to where they are due; false: later than @until. */
+static bool advance(struct sim_heap *h, u64 until)
+{
+	struct sim_bucket *b;
+	u64 least = ~0ull;
+	u32 i;
+
+	if (!h->used)
+		return false;
+	b = &h->buckets[__builtin_ctzll(h->used) + 1];
+	for (i = 0; i < b->nr; i++)
+		least = min(b->at[i].when, least);
+	if (least > until)
+		return false;
+	h->used &= h->used - 1;
+	h->buckets[0].nr = 0;
+	h->nr_done = 0;
+	h->last = least;
+	for (i = 0; i < b->nr; i++)
+		put(h, &b->at[i]);
+	b->nr = 0;
+	return true;
 }
 
 bool sim_step(struct sim *s, u64 until)
 {
-	struct sim_event e;
+	struct sim_heap *h = &s->heap;
+	struct sim_event *at, e;
+	struct sim_due due;
 
-	if (!s->heap.nr || s->heap.at[0].when > until) {
+	if (h->nr_done == h->buckets[0].nr && !advance(h, until)) {
 		s->now = max(s->now, until);
 		return false;
 	}
-	e = pop(&s->heap);
-	s->now = e.when;
+	due = h->buckets[0].at[h->nr_done++];
+	at = &h->events[due.place];
+	s->now = h->last;
 	s->nr_events++;
 	if (s->has_digest)
-		s->digest = sim_mix(s->digest ^ e.when ^ e.nr << 40);
+		s->digest = sim_mix(s->digest ^ s->now ^ s->nr_events << 40);
 	/* In order, all at once, when the host goes on. */
-	if (e.host && e.host->paused_ns > s->now) {
-		e.when = e.host->paused_ns;
-		push(s, &e);
+	if (at->host && at->host->paused_ns > s->now) {
+		due.when = at->host->paused_ns;
+		put(h, &due);
 		return true;
 	}
+	e = *at;
+	at->next_free = h->free;
+	h->free = due.place + 1;
 	e.fn(s, e.obj, e.arg);
 	if (e.is_owner)
-		free(e.obj);
+		sim_pool_put(e.obj);
 	return true;
 }
 
 void sim_heap_clean(struct sim *s)
 {
-	u64 i;
+	struct sim_heap *h = &s->heap;
+	const struct sim_event *e;
+	u32 i, j;
 
-	for (i = 0; i < s->heap.nr; i++)
-		if (s->heap.at[i].is_owner)
-			free(s->heap.at[i].obj);
-	free(s->heap.at);
-	memset(&s->heap, 0, sizeof(s->heap));
+	for (i = 0; i < ARRAY_SIZE(h->buckets); i++) {
+		for (j = i ? 0 : h->nr_done; j < h->buckets[i].nr; j++) {
+			e = &h->events[h->buckets[i].at[j].place];
+			if (e->is_owner)
+				sim_pool_put(e->obj);
+		}
+		free(h->buckets[i].at);
+	}
+	free(h->events);
+	memset(h, 0, sizeof(*h));
 }

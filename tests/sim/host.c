@@ -57,6 +57,11 @@ struct sim_peer *sim_peer(struct sim *s, u32 from, u32 to)
 	return p ? p : peer_create(s, key, from, to);
 }
 
+static u32 nr_slots(const struct sim_host *h)
+{
+	return h->sim->cfg.slots + SIM_CONTROL_SLOTS;
+}
+
 void sim_hosts_start(struct sim *s)
 {
 	struct sim_host *h;
@@ -71,6 +76,9 @@ void sim_hosts_start(struct sim *s)
 		h->nr = i;
 		INIT_LIST_HEAD(&h->peers);
 		INIT_LIST_HEAD(&h->starved);
+		h->done_ns = calloc(nr_slots(h), sizeof(h->done_ns[0]));
+		if (!h->done_ns)
+			abort();
 		sim_host_boot(h, true);
 	}
 }
@@ -80,9 +88,11 @@ void sim_hosts_clean(struct sim *s)
 	struct sim_peer *p, *n;
 	u32 i;
 
-	for (i = 0; i < s->cfg.hosts; i++)
+	for (i = 0; i < s->cfg.hosts; i++) {
 		list_for_each_entry_safe(p, n, &s->hosts[i].peers, node)
 			free(p);
+		free(s->hosts[i].done_ns);
+	}
 	sim_map_clean(&s->peers);
 	sim_map_clean(&s->assocs);
 	free(s->hosts);
@@ -98,7 +108,8 @@ void sim_host_boot(struct sim_host *h, bool is_new_qp)
 	put_unaligned_be32(h->nr, h->instance + 8);
 	if (is_new_qp || !h->qpn)
 		h->qpn = 16 + h->nr * 4096 + h->boots;
-	h->free_slots = s->cfg.slots + SIM_CONTROL_SLOTS;
+	h->nr_busy = 0;
+	h->is_wake_armed = false;
 	h->stop_ns = 0;
 	sim_for_each_peer(p, h) {
 		p->timer_ns = NEVER;
@@ -109,29 +120,41 @@ void sim_host_boot(struct sim_host *h, bool is_new_qp)
 
 /* Output and time. */
 
-static void slot_done(struct sim *s, void *obj, u64 arg)
+static void on_slot_done(struct sim *s, void *obj, u64 arg)
 {
 	struct sim_host *h = obj;
 
 	if (arg != h->boots)
 		return;
-	h->free_slots++;
+	h->is_wake_armed = false;
 	sim_host_tx_ready(s, h, 0);
 }
 
+static void starve(struct sim_peer *p)
+{
+	struct sim_host *h = p->host;
+
+	if (list_empty(&p->starved))
+		list_add_tail(&p->starved, &h->starved);
+	if (!h->nr_busy || h->is_wake_armed)
+		return;
+	h->is_wake_armed = true;
+	sim_host_at(h, h->done_ns[h->done_first], on_slot_done, h, h->boots);
+}
+
+/* In turn, until one finds no slot: then the others would not either. */
 void sim_host_tx_ready(struct sim *s, void *obj, u64 arg)
 {
 	struct sim_host *h = obj;
 	struct sim_peer *p;
-	struct list_head list;
 
-	INIT_LIST_HEAD(&list);
-	list_splice_tail_init(&h->starved, &list);
-	while (!list_empty(&list)) {
-		p = list_first_entry(&list, struct sim_peer, starved);
+	do {
+		if (list_empty(&h->starved))
+			return;
+		p = list_first_entry(&h->starved, struct sim_peer, starved);
 		list_del_init(&p->starved);
 		sim_peer_run(p);
-	}
+	} while (list_empty(&p->starved));
 }
 
 /* The one packet that is being made. */
@@ -140,18 +163,33 @@ static u8 packet[SIM_PACKET_MAX];
 static void *port_get(void *port, bool is_control, u8 **bytes)
 {
 	struct sim_host *h = ((struct sim_peer *)port)->host;
-	u32 keep = is_control ? 0 : SIM_CONTROL_SLOTS;
+	u32 nr = is_control ? nr_slots(h) : h->sim->cfg.slots;
+	u64 now = h->sim->now;
 
-	if (h->stop_ns > h->sim->now || h->free_slots <= keep)
+	while (h->nr_busy && h->done_ns[h->done_first] <= now) {
+		h->done_first = (h->done_first + 1) % nr_slots(h);
+		h->nr_busy--;
+	}
+	if (h->stop_ns > now || h->nr_busy >= nr)
 		return NULL;
-	h->free_slots--;
 	*bytes = packet;
 	return packet;
 }
 
+/* A slot counts when something is posted. */
 static void port_put(void *port, void *slot)
 {
-	((struct sim_peer *)port)->host->free_slots++;
+}
+
+/* The device works them off in order. */
+static void use_slot(struct sim_host *h, u32 len)
+{
+	struct sim *s = h->sim;
+	u32 last = (h->done_first + h->nr_busy - 1) % nr_slots(h);
+	u64 start = h->nr_busy ? max(h->done_ns[last], s->now) : s->now;
+
+	h->done_ns[(h->done_first + h->nr_busy++) % nr_slots(h)] =
+		start + len / 8 + sim_below(&s->rng, 2 * KR_USEC);
 }
 
 static void port_post(void *port, void *slot, u32 len)
@@ -165,8 +203,7 @@ static void port_post(void *port, void *slot, u32 len)
 		sim_fail(s, "a packet of %u bytes, MTU %u", len, a->mtu);
 	p->nr_packets++;
 	sim_net_send(s, h->nr, p->to, a->remote.qpn, packet, len);
-	sim_host_at(h, s->now + len + sim_below(&s->rng, 2 * KR_USEC), slot_done,
-		    h, h->boots);
+	use_slot(h, len);
 }
 
 static const struct kr_port_ops port_ops = {
@@ -195,8 +232,8 @@ void sim_peer_run(struct sim_peer *p)
 	if (!p->assoc)
 		return;
 	run = kr_assoc_run(&p->assoc->a, &port_ops, p, now);
-	if (run == KR_RUN_STARVED && list_empty(&p->starved))
-		list_add_tail(&p->starved, &p->host->starved);
+	if (run == KR_RUN_STARVED)
+		starve(p);
 	when = kr_assoc_run_at(&p->assoc->a, run, now);
 	if (when >= p->timer_ns)
 		return;
@@ -408,10 +445,8 @@ static void on_item(struct sim *s, void *obj, u64 arg)
 
 static void queue_item(struct sim_host *h, const struct kr_path_msg *pm, u64 tag)
 {
-	struct item *item = malloc(sizeof(*item));
+	struct item *item = sim_pool_get(sizeof(*item));
 
-	if (!item)
-		abort();
 	item->pm = *pm;
 	item->gone_tag = tag;
 	sim_host_at_owned(h, h->sim->now + WORKER_NS, on_item, item, h->nr);

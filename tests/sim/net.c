@@ -15,13 +15,13 @@ bool sim_net_is_blocked(struct sim *s, u32 from, u32 to)
 static void deliver(struct sim *s, void *obj, u64 arg)
 {
 	struct sim_packet *p = obj;
-	struct sim_host *h = &s->hosts[p->to];
+	struct sim_host *h = &s->hosts[p->peer->to];
 
-	if (p->qpn != h->qpn || sim_net_is_blocked(s, p->from, p->to)) {
+	if (p->qpn != h->qpn || p->peer->link.blocked_ns > s->now) {
 		s->nr_lost++;
 		return;
 	}
-	sim_trace(s, arg ? ">>" : "->", p->from, p->to, p->bytes, p->len);
+	sim_trace(s, arg ? ">>" : "->", p->peer->host->nr, h->nr, p->bytes, p->len);
 	sim_host_receive(h, p->bytes, p->len);
 }
 
@@ -61,32 +61,30 @@ static void flip(struct sim *s, struct sim_packet *p)
 			1u << sim_below(&s->rng, 8);
 }
 
-static void schedule(struct sim *s, u64 when, u32 from, u32 to, u32 qpn,
+static void schedule(struct sim *s, u64 when, struct sim_peer *peer, u32 qpn,
 		     const u8 *bytes, u32 len, bool is_copy)
 {
-	struct sim_packet *p = malloc(sizeof(*p) + len);
+	struct sim_packet *p = sim_pool_get(sizeof(*p) + len);
 
-	if (!p)
-		abort();
 	p->len = len;
-	p->from = from;
-	p->to = to;
 	p->qpn = qpn;
+	p->peer = peer;
 	memcpy(p->bytes, bytes, len);
 	if (s->is_faulty && sim_chance(&s->rng, s->cfg.flips))
 		flip(s, p);
-	sim_host_at_owned(&s->hosts[to], when, deliver, p, is_copy);
+	sim_host_at_owned(&s->hosts[peer->to], when, deliver, p, is_copy);
 }
 
 void sim_net_send(struct sim *s, u32 from, u32 to, u32 qpn, const u8 *p, u32 len)
 {
-	struct sim_link *l = &sim_peer(s, from, to)->link;
+	struct sim_peer *peer = sim_peer(s, from, to);
+	struct sim_link *l = &peer->link;
 	const struct sim_cfg *c = &s->cfg;
 	u64 when = queue(s, l, len);
 
 	s->nr_packets++;
 	s->nr_bytes += len;
-	if (!when || is_lost(s, l) || sim_net_is_blocked(s, from, to)) {
+	if (!when || is_lost(s, l) || l->blocked_ns > s->now) {
 		s->nr_lost++;
 		sim_trace(s, "-x", from, to, p, len);
 		return;
@@ -94,8 +92,8 @@ void sim_net_send(struct sim *s, u32 from, u32 to, u32 qpn, const u8 *p, u32 len
 	when += c->delay_ns + sim_below(&s->rng, c->jitter_ns + 1);
 	if (s->is_faulty && sim_chance(&s->rng, c->reorder))
 		when += sim_below(&s->rng, 8 * c->delay_ns + KR_MSEC);
-	schedule(s, when, from, to, qpn, p, len, false);
+	schedule(s, when, peer, qpn, p, len, false);
 	if (s->is_faulty && sim_chance(&s->rng, c->dup))
-		schedule(s, when + sim_below(&s->rng, 4 * c->delay_ns + 1), from,
-			 to, qpn, p, len, true);
+		schedule(s, when + sim_below(&s->rng, 4 * c->delay_ns + 1), peer,
+			 qpn, p, len, true);
 }

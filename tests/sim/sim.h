@@ -5,8 +5,9 @@
  *
  *   main     options, seeds, the run: work, drain, idle, end
  *   config   the seed's profile: which faults, how much work
- *   event    the heap of what happens next
+ *   event    what happens next
  *   map      objects by number
+ *   pool     blocks of memory that come and go all the time
  *   net      packets between hosts: rate, delay, loss, duplication, partition
  *   host     what the kernel glue does: associations, paths, slots, GONE
  *   user     what programs do: connect, write, read, shutdown, close
@@ -46,26 +47,40 @@ struct sim_cfg {
 typedef void (*sim_fn)(struct sim *s, void *obj, u64 arg);
 
 struct sim_event {
-	u64 when;
-	u64 nr;				/* order of those at the same time */
 	sim_fn fn;
 	void *obj;
 	u64 arg;
 	struct sim_host *host;		/* waits while this one is paused; NULL: no host's */
 	bool is_owner;			/* obj is freed with the event */
+	u32 next_free;			/* + 1, of a place that holds none */
+};
+
+struct sim_due {
+	u64 when;
+	u32 place;			/* in sim_heap.events */
+};
+
+struct sim_bucket {
+	struct sim_due *at;
+	u32 nr;
+	u32 max;
 };
 
 struct sim_heap {
-	struct sim_event *at;
-	u64 nr;
-	u64 max;
-	u64 next_nr;
+	u64 last;			/* the time of those in bucket 0 */
+	u64 used;			/* a bit for each bucket from 1 on */
+	struct sim_bucket buckets[65];
+	u32 nr_done;			/* of bucket 0 */
+	struct sim_event *events;
+	u32 nr_places;			/* of events */
+	u32 max;
+	u32 free;			/* the first free place + 1 */
 };
 
 void sim_at(struct sim *s, u64 when, sim_fn fn, void *obj, u64 arg);
 /* What @h does or meets: it waits while @h is paused. */
 void sim_host_at(struct sim_host *h, u64 when, sim_fn fn, void *obj, u64 arg);
-/* obj is from malloc and is freed after fn. */
+/* obj is from sim_pool_get() and goes back after fn. */
 void sim_host_at_owned(struct sim_host *h, u64 when, sim_fn fn, void *obj, u64 arg);
 bool sim_step(struct sim *s, u64 until);
 void sim_heap_clean(struct sim *s);
@@ -90,6 +105,10 @@ void sim_map_add(struct sim_map *m, u64 key, void *obj);
 void sim_map_remove(struct sim_map *m, u64 key);
 void sim_map_clean(struct sim_map *m);
 
+/* pool.c; ends the program without memory. */
+void *sim_pool_get(size_t size);
+void sim_pool_put(void *p);
+
 /* env.c: the memory of core */
 struct sim_env {
 	u64 nr_blocks;
@@ -104,9 +123,8 @@ extern struct sim_env sim_env;
 /* net.c */
 struct sim_packet {
 	u32 len;
-	u32 from;
-	u32 to;
 	u32 qpn;
+	struct sim_peer *peer;		/* the sender's */
 	u8 bytes[];
 };
 
@@ -147,7 +165,11 @@ struct sim_host {
 	u32 boots;
 	u8 instance[16];
 	u32 qpn;
-	u64 free_slots;
+	/* Send slots in use, until when; a ring in the order of time. */
+	u64 *done_ns;
+	u32 done_first;
+	u32 nr_busy;
+	bool is_wake_armed;
 	u64 stop_ns;			/* no slots until then */
 	u64 clock_ns;			/* its clock is ahead by that much */
 	u64 paused_ns;			/* it stands still until then */

@@ -10,7 +10,10 @@
 
 #define NEVER (~0ull)
 
-enum { LAST_MAX = 64 };			/* connections of one last round */
+enum {
+	LAST_MAX = 64,			/* connections of one last round */
+	TURNS_MAX = 8,			/* reads and writes in one step of a program */
+};
 
 static void on_step(struct sim *s, void *obj, u64 arg);
 
@@ -232,13 +235,14 @@ static bool write_some(struct sim_ep *ep)
 {
 	struct kr_vqp *v = &ep->sv->v;
 	struct sim *s = ep->conn->sim;
-	u64 len = sim_spread(&s->rng, 1, s->cfg.chunk_max);
+	u64 len = min(ep->total - ep->written, (u64)kr_tx_room(&v->tx));
+	u64 chunk;
 	u32 room;
 
-	len = min(len, ep->total - ep->written);
-	len = min(len, (u64)kr_tx_room(&v->tx));
 	if (!len || !v->is_attached || ep->is_shut)
 		return false;
+	chunk = sim_spread(&s->rng, 1, s->cfg.chunk_max);
+	len = min(len, chunk);
 	/* Without memory the program waits a little and tries again. */
 	if (kr_buf_grow(&v->tx.buf, v->tx.head, v->tx.end - v->tx.head + len))
 		return true;
@@ -259,15 +263,16 @@ static bool read_some(struct sim_ep *ep)
 {
 	struct kr_vqp *v = &ep->sv->v;
 	struct sim *s = ep->conn->sim;
-	u64 len = sim_spread(&s->rng, 1, s->cfg.chunk_max);
-	u8 buf[4096];
+	u64 len = kr_rx_ready(&v->rx), chunk = SIM_PACKET_MAX;
+	u8 buf[SIM_PACKET_MAX];
 
 	if (!s->is_draining && ep->stall_ns > s->now)
 		return false;
 	if (!s->is_draining && sim_chance(&s->rng, s->cfg.stall))
 		ep->stall_ns = s->now + sim_spread(&s->rng, KR_MSEC, 2 * KR_SEC);
-	len = min(len, kr_rx_ready(&v->rx));
-	len = min_t(u64, len, sizeof(buf));
+	if (len && sim_chance(&s->rng, SIM_PPM / 2))
+		chunk = sim_spread(&s->rng, 1, s->cfg.chunk_max);
+	len = min(len, min(chunk, sizeof(buf)));
 	if (len) {
 		kr_buf_read(&v->rx.buf, v->rx.read, buf, len);
 		sim_check_bytes(s, ep, buf, len);
@@ -315,7 +320,8 @@ static void finish(struct sim_ep *ep)
 static void on_step(struct sim *s, void *obj, u64 arg)
 {
 	struct sim_ep *ep = obj;
-	bool is_busy;
+	bool is_busy = false;
+	u32 turns;
 
 	ep->is_step_armed = false;
 	if (!ep->sv || !ep->is_open || ep->is_closed || ep->held || ep->is_queued) {
@@ -323,9 +329,15 @@ static void on_step(struct sim *s, void *obj, u64 arg)
 		return;
 	}
 	resize(ep);
-	is_busy = read_some(ep);
-	if (write_some(ep))
-		is_busy = true;
+	for (turns = sim_between(&s->rng, 1, TURNS_MAX); turns && !ep->held; turns--) {
+		is_busy = read_some(ep);
+		if (write_some(ep)) {
+			is_busy = true;
+			sim_peer_run(ep->peer);
+		}
+		if (!is_busy)
+			break;
+	}
 	if (!ep->held && !ep->is_ended) {
 		if (ep->written >= ep->abort_at) {
 			ep->is_closed = true;
