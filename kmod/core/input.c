@@ -277,8 +277,7 @@ static enum verdict on_message(struct kr_assoc *a, const struct kr_msg *m)
 	case KR_MSG_CLOSED:
 		return on_closed(a, m);
 	case KR_MSG_PATH_REQ:
-		if (!kr_wire_get_path(m, &pm) || (a->remote_id && pm.assoc != a->remote_id) ||
-		    memcmp(pm.instance, a->peer_instance, 16))
+		if (!kr_wire_get_path(m, &pm) || memcmp(pm.instance, a->peer_instance, 16))
 			return BROKEN;
 		a->ops->path_req(a, &pm);
 		return TAKEN;

@@ -133,6 +133,26 @@ Test(assoc, path_req__a_late_one_does_not_bring_an_old_end_back)
 	cr_expect_eq(kr_assoc_path_req(b, &ends[SERVER], &late, now), 0);
 }
 
+Test(assoc, path_req__of_a_peer_that_forgot_us_and_heard_an_old_request)
+{
+	struct kr_path_msg old;
+	struct kr_hdr h;
+	u8 p[KR_PKT_MAX];
+
+	pair_init();
+	old = claim(a->local_id);
+	old.end = a->local;
+	kr_assoc_init(b, &ops, NULL, 0x1002, instances[SERVER], instances[CLIENT], now);
+	kr_assoc_path_req(b, &ends[SERVER], &old, now);
+	b->is_path_rep_due = false;
+	kr_assoc_path_start(b, &ends[SERVER], &ends[CLIENT], 5, now);
+	kr_wire_get_hdr(p, kr_assoc_output(b, p, sizeof(p), true, now), &h);
+
+	kr_assoc_input(a, &h, p + KR_HDR_LEN, now);
+	cr_assert_eq(nr_path_reqs, 1, "it is no malformed one");
+	cr_expect_eq(kr_assoc_path_req(a, &ends[CLIENT], &path_req, now), -ESTALE);
+}
+
 Test(assoc, path_rep__a_late_one_does_not_bring_an_old_end_back)
 {
 	struct kr_path_msg late, newer;
