@@ -211,7 +211,8 @@ int kr_assoc_path_req(struct kr_assoc *a, const struct kr_end *local,
 		return -EALREADY;
 	/* A claim that was never proven gives way to the next one. */
 	if (a->is_proven && a->remote_id != pm->assoc) {
-		if (!a->nr_vqps)
+		/* The peer of a tombstone may still wait for its last word. */
+		if (!a->nr_vqps && !a->nr_tombs)
 			return -ESTALE;
 		if (a->path != KR_PATH_READY)
 			return -ENOTCONN;

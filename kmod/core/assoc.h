@@ -119,8 +119,8 @@ void kr_assoc_path_start(struct kr_assoc *a, const struct kr_end *local,
  * than one that was taken, or too late for this association.  Else the peer claims
  * another association than ours.  -EEXIST: ours is asked for a sign of life over its
  * path; -ENOTCONN: it has no path, the caller asks by hello; -ESTALE: it has no
- * VQPs, so that nothing is lost when the caller ends it and lets the request be
- * repeated.
+ * VQPs or tombstones, so that nothing is lost when the caller ends it and lets the
+ * request be repeated.
  */
 int kr_assoc_path_req(struct kr_assoc *a, const struct kr_end *local,
 		      const struct kr_path_msg *pm, u64 now);

@@ -112,6 +112,17 @@ Test(assoc, path_req__an_association_without_vqps_is_not_worth_a_doubt)
 	cr_expect_eq(b->path, KR_PATH_NONE);
 }
 
+Test(assoc, path_req__a_tombstone_is_worth_a_doubt)
+{
+	struct kr_path_msg pm = claim(0x7777);
+
+	connected();
+	kr_vqp_abort(s, ECONNRESET, KR_RST_ABORT, now);
+
+	cr_assert_eq(b->nr_vqps, 0);
+	cr_expect_eq(kr_assoc_path_req(b, &ends[SERVER], &pm, now), -EEXIST);
+}
+
 Test(assoc, path_req__a_late_one_does_not_bring_an_old_end_back)
 {
 	struct kr_end moved = ends[CLIENT];
