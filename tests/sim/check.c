@@ -128,7 +128,8 @@ static bool is_gentle(const struct sim_cfg *c)
 {
 	return !c->partitions && !c->reboots && !c->drops && !c->path_losses &&
 	       !c->flips && !c->abort && !c->close_early && !c->keepalive &&
-	       c->loss <= 100000 && c->burst <= 1000 && !c->slot_stops &&
+	       c->corrupt <= 100000 && c->strange <= 100000 && c->loss <= 100000 &&
+	       c->burst <= 1000 && c->holes <= 1000 && !c->slot_stops &&
 	       c->user_timeout_ns >= 60 * KR_SEC && !c->host_timeout_ns;
 }
 

@@ -28,8 +28,10 @@ void sim_timer(struct sim_host *h, u64 when, sim_fn fn, void *obj, u64 arg)
 static void on_pause(struct sim *s, void *obj, u64 arg)
 {
 	struct sim_host *h = sim_any_host(s);
+	u64 until = s->now + sim_spread(&s->rng, KR_MSEC, s->cfg.pause_ns);
 
-	h->paused_ns = s->now + sim_spread(&s->rng, KR_MSEC, s->cfg.pause_ns);
+	/* It may stand still already. */
+	h->paused_ns = max(h->paused_ns, until);
 	sim_note(s, "host %u stands still until %lu", h->nr,
 		 (unsigned long)h->paused_ns);
 }

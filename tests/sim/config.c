@@ -14,11 +14,12 @@ static const struct {
 	NAME(user_timeout_ns), NAME(host_timeout_ns), NAME(give_up_ns), NAME(backlog), NAME(hold),
 	NAME(keepalive), NAME(close_early), NAME(abort), NAME(stall),
 	NAME(reject), NAME(cork), NAME(resize), NAME(mtu), NAME(delay_ns),
-	NAME(jitter_ns), NAME(rate), NAME(queue), NAME(loss), NAME(burst),
+	NAME(jitter_ns), NAME(rate), NAME(queue), NAME(loss), NAME(burst), NAME(holes),
 	NAME(dup), NAME(reorder), NAME(flips), NAME(partitions), NAME(outage_ns),
 	NAME(reboots),
 	NAME(drops), NAME(path_losses), NAME(slots), NAME(slot_stops),
-	NAME(nomem), NAME(pauses), NAME(pause_ns), NAME(jumps), NAME(jump_ns),
+	NAME(nomem), NAME(corrupt), NAME(strange), NAME(stale), NAME(forged),
+	NAME(pauses), NAME(pause_ns), NAME(jumps), NAME(jump_ns),
 	NAME(late_ns),
 #undef NAME
 };
@@ -128,6 +129,15 @@ static void draw_events(struct sim_cfg *c, struct sim_prng *r)
 	c->nomem = maybe(r, 200000, 100, 200000);
 }
 
+static void draw_strangers(struct sim_cfg *c, struct sim_prng *r)
+{
+	c->holes = maybe(r, 200000, 10, 5000);
+	c->corrupt = maybe(r, 200000, 100, 100000);
+	c->strange = maybe(r, 150000, 100, 100000);
+	c->stale = maybe(r, 250000, 1, 1000);
+	c->forged = maybe(r, 250000, 1, 300);
+}
+
 static void draw_time(struct sim_cfg *c, struct sim_prng *r)
 {
 	c->pauses = maybe(r, 150000, 1, 10);
@@ -150,6 +160,7 @@ static void calm(struct sim_cfg *c)
 	c->keepalive = 0;
 	c->loss = min_t(u64, c->loss, 100000);
 	c->burst = min_t(u64, c->burst, 1000);
+	c->holes = min_t(u64, c->holes, 1000);
 	c->user_timeout_ns = 120 * KR_SEC;
 	c->pause_ns = min_t(u64, c->pause_ns, 100 * KR_MSEC);
 	c->jump_ns = min_t(u64, c->jump_ns, 100 * KR_MSEC);
@@ -166,6 +177,7 @@ void sim_cfg_draw(struct sim_cfg *cfg, u64 seed, bool has_flips)
 	draw_net(cfg, &r);
 	draw_events(cfg, &r);
 	draw_time(cfg, &r);
+	draw_strangers(cfg, &r);
 	if (sim_chance(&r, 400000))
 		calm(cfg);
 	if (has_flips)

@@ -95,6 +95,8 @@ void sim_fault_start(struct sim *s)
 	sim_fault_plan(s, s->cfg.path_losses, on_path_lost);
 	sim_fault_plan(s, s->cfg.slot_stops, on_slot_stop);
 	sim_clock_start(s);
+	sim_stale_start(s);
+	sim_forge_start(s);
 	sim_prng_init(&sim_env.rng, s->seed ^ 0x6d656d);
 	sim_env.fail = s->cfg.nomem;
 }

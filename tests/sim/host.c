@@ -18,7 +18,7 @@ struct item {
 	struct kr_path_msg pm;
 };
 
-static void fill_end(const struct sim_host *h, struct kr_end *e)
+void sim_host_end(const struct sim_host *h, struct kr_end *e)
 {
 	memset(e, 0, sizeof(*e));
 	put_unaligned_be32(h->nr + 1, e->gid);
@@ -198,11 +198,13 @@ static void port_post(void *port, void *slot, u32 len)
 	struct kr_assoc *a = &p->assoc->a;
 	struct sim_host *h = p->host;
 	struct sim *s = h->sim;
+	u32 to;
 
 	if (len > a->mtu)
 		sim_fail(s, "a packet of %u bytes, MTU %u", len, a->mtu);
 	p->nr_packets++;
-	sim_net_send(s, h->nr, p->to, a->remote.qpn, packet, len);
+	if (host_at(s, &a->remote, &to))
+		sim_net_send(s, h->nr, to, a->remote.qpn, packet, len);
 	use_slot(h, len);
 }
 
@@ -323,7 +325,7 @@ static struct sim_assoc *create(struct sim_peer *p, const u8 instance[16])
 	return as;
 }
 
-static u64 token_of(const struct sim_host *h, const u8 instance[16])
+u64 sim_host_token(const struct sim_host *h, const u8 instance[16])
 {
 	return sim_mix(get_unaligned_be64(instance) ^
 		       get_unaligned_be64(h->instance)) | 1;
@@ -344,13 +346,14 @@ static void prove(struct sim_peer *p)
 	struct kr_assoc *a = &assoc_for(p, to->instance)->a;
 	struct kr_end local, remote;
 
-	fill_end(p->host, &local);
-	fill_end(to, &remote);
+	sim_host_end(p->host, &local);
+	sim_host_end(to, &remote);
 	if (kr_assoc_path_need(a, &remote, 1) != KR_PATH_IS_WANTED)
 		return;
 	if (a->path == KR_PATH_READY)
 		kr_assoc_path_lost(a, sim_clock(p->host));
-	kr_assoc_path_start(a, &local, &remote, token_of(to, p->host->instance),
+	kr_assoc_path_start(a, &local, &remote,
+			    sim_host_token(to, p->host->instance),
 			    sim_clock(p->host));
 	sim_peer_run(p);
 }
@@ -406,14 +409,16 @@ static void answer_path_req(struct sim_host *h, const struct kr_path_msg *pm)
 	u32 from;
 	int err;
 
-	if (!host_at(s, &pm->end, &from) || from == h->nr)
+	/* Who the sender is its instance says, not where it is. */
+	from = get_unaligned_be32(pm->instance + 8);
+	if (from >= s->cfg.hosts || from == h->nr)
 		return;
 	p = sim_peer(s, h->nr, from);
 	/* A request that was under way when its sender rebooted. */
 	if (p->assoc && memcmp(p->assoc->a.peer_instance, pm->instance, 16) &&
 	    memcmp(s->hosts[from].instance, pm->instance, 16))
 		return;
-	fill_end(h, &local);
+	sim_host_end(h, &local);
 	err = kr_assoc_path_req(&assoc_for(p, pm->instance)->a, &local, pm,
 				sim_clock(h));
 	if (err == -ESTALE)
@@ -485,7 +490,8 @@ void sim_host_receive(struct sim_host *h, const u8 *bytes, u32 len)
 		receive_tagged(h, &p);
 	else if (p.kind == KR_PACKET_GONE)
 		receive_gone(h, p.gone_id);
-	else if (p.kind == KR_PACKET_PATH_REQ && p.pm.token == token_of(h, p.pm.instance))
+	else if (p.kind == KR_PACKET_PATH_REQ &&
+		 p.pm.token == sim_host_token(h, p.pm.instance))
 		queue_item(h, &p.pm, 0);
 }
 

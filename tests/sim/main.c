@@ -184,6 +184,7 @@ static void run(struct sim *s)
 		sim_fail(s, "pages leak");
 	sim_user_clean(s);
 	sim_heap_clean(s);
+	sim_stale_clean(s);
 	sim_hosts_clean(s);
 	if (sim_env.nr_blocks || sim_env.nr_pages)
 		sim_fail(s, "%lu blocks and %lu pages leak",

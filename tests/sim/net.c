@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * One link from each host to each other: a bottleneck with a bounded queue,
- * then delay and jitter; packets are lost alone or in bursts, repeated, held
- * back, or (where a run asks for it) changed.
+ * then delay and jitter; packets are lost alone, in bursts or one in two, repeated, held
+ * back, changed so that the checksum shows it, or (where a run asks for it) does not.
  */
 #include <stdlib.h>
 #include "sim.h"
@@ -21,7 +21,13 @@ static void deliver(struct sim *s, void *obj, u64 arg)
 		s->nr_lost++;
 		return;
 	}
+	if (s->is_faulty && sim_chance(&s->rng, s->cfg.corrupt)) {
+		sim_trace(s, "-!", p->peer->host->nr, h->nr, p->bytes, p->len);
+		s->nr_corrupt++;
+		return;
+	}
 	sim_trace(s, arg ? ">>" : "->", p->peer->host->nr, h->nr, p->bytes, p->len);
+	sim_stale_keep(s, p);
 	sim_host_receive(h, p->bytes, p->len);
 }
 
@@ -37,6 +43,12 @@ static bool is_lost(struct sim *s, struct sim_link *l)
 	}
 	if (sim_chance(&s->rng, c->burst))
 		l->burst_left = sim_between(&s->rng, 1, 40);
+	if (sim_chance(&s->rng, c->holes))
+		l->holes_left = sim_between(&s->rng, 20, 300);
+	if (l->holes_left) {
+		l->holes_left--;
+		return sim_chance(&s->rng, SIM_PPM / 2);
+	}
 	return sim_chance(&s->rng, c->loss);
 }
 
@@ -61,15 +73,50 @@ static void flip(struct sim *s, struct sim_packet *p)
 			1u << sim_below(&s->rng, 8);
 }
 
+/* A packet that took no link to its receiver. */
+struct injected {
+	u32 from;			/* sim_cfg.hosts: a stranger */
+	u32 to;
+	u32 len;
+	u8 bytes[];
+};
+
+static void on_injected(struct sim *s, void *obj, u64 is_checked)
+{
+	struct injected *p = obj;
+	struct sim_host *h = &s->hosts[p->to];
+	u64 before = is_checked ? sim_user_digest(h, p->from) : 0;
+
+	sim_trace(s, "~>", p->from, p->to, p->bytes, p->len);
+	sim_host_receive(h, p->bytes, p->len);
+	if (is_checked && sim_user_digest(h, p->from) != before)
+		sim_fail(s, "a packet that host %u forged changed a VQP of host %u",
+			 p->from, p->to);
+}
+
+void sim_net_inject(struct sim *s, u32 from, u32 to, const u8 *bytes, u32 len,
+		    bool is_checked)
+{
+	struct injected *p = sim_pool_get(sizeof(*p) + len);
+
+	p->from = from;
+	p->to = to;
+	p->len = len;
+	memcpy(p->bytes, bytes, len);
+	sim_host_at_owned(&s->hosts[to], s->now, on_injected, p, is_checked);
+}
+
 static void schedule(struct sim *s, u64 when, struct sim_peer *peer, u32 qpn,
 		     const u8 *bytes, u32 len, bool is_copy)
 {
-	struct sim_packet *p = sim_pool_get(sizeof(*p) + len);
+	struct sim_packet *p = sim_pool_get(sizeof(*p) + len + SIM_STRANGE_MAX);
 
 	p->len = len;
 	p->qpn = qpn;
 	p->peer = peer;
 	memcpy(p->bytes, bytes, len);
+	if (s->is_faulty && sim_chance(&s->rng, s->cfg.strange))
+		p->len = sim_forge_strange(s, p->bytes, p->len);
 	if (s->is_faulty && sim_chance(&s->rng, s->cfg.flips))
 		flip(s, p);
 	sim_host_at_owned(&s->hosts[peer->to], when, deliver, p, is_copy);

@@ -62,6 +62,11 @@ group 'windows of a few bytes' --seed 1 --seeds 5 conns=20 rx_limit=600 \
 group 'idle connections' --seed 1 --seeds 5 conns=100 hold=1000000 keepalive=0
 group 'idle connections of hosts that die' --seed 1 --seeds 10 conns=100 \
 	hold=1000000 keepalive=0 reboots=4 drops=3
+group 'old packets' --seed 1 --seeds 10 conns=60 stale=1000 reboots=3 \
+	drops=2 path_losses=6
+group 'a forger' --seed 1 --seeds 20 conns=60 hosts=4 forged=300
+group 'a peer of another version' --seed 1 --seeds 10 conns=60 \
+	strange=100000 corrupt=50000
 group 'hosts that stand still' --seed 1 --seeds 10 conns=60 pauses=8
 group 'clocks that jump, timers that are late' --seed 1 --seeds 10 conns=60 \
 	jumps=8 late_ns=20000000

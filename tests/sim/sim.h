@@ -12,6 +12,8 @@
  *   host     what the kernel glue does: associations, paths, slots, GONE
  *   user     what programs do: connect, write, read, shutdown, close
  *   clock    hosts that stand still, clocks that jump, timers that are late
+ *   stale    packets that come again much later
+ *   forge    packets of a third host, and of another version
  *   fault    partitions, reboots, lost paths, memory and slots that run out
  *   check    what must hold, known independently of core
  *   trace    packets in words, and a digest of the run
@@ -26,6 +28,8 @@
 enum {
 	SIM_HOSTS_MAX = 1000,
 	SIM_PACKET_MAX = 4096,
+	SIM_OLD_MAX = 256,		/* packets kept to come again */
+	SIM_STRANGE_MAX = 32,		/* bytes that another version adds */
 };
 
 struct sim;
@@ -38,8 +42,9 @@ struct sim_cfg {
 	u64 user_timeout_ns, host_timeout_ns, give_up_ns, backlog;
 	u64 hold, keepalive, close_early, abort, stall, reject, cork, resize;
 	u64 mtu, delay_ns, jitter_ns, rate, queue;
-	u64 loss, burst, dup, reorder, flips;
+	u64 loss, burst, holes, dup, reorder, flips;
 	u64 partitions, outage_ns, reboots, drops, path_losses, slots, slot_stops, nomem;
+	u64 corrupt, strange, stale, forged;
 	u64 pauses, pause_ns, jumps, jump_ns, late_ns;
 };
 
@@ -132,10 +137,26 @@ struct sim_link {
 	u64 free_ns;			/* the bottleneck is busy until then */
 	u64 blocked_ns;			/* partitioned until then */
 	u32 burst_left;			/* packets to lose */
+	u32 holes_left;			/* packets of which half are lost */
 };
 
 void sim_net_send(struct sim *s, u32 from, u32 to, u32 qpn, const u8 *p, u32 len);
 bool sim_net_is_blocked(struct sim *s, u32 from, u32 to);
+/* The packet arrives at once.  @is_checked: it is for no VQP but those of @from. */
+void sim_net_inject(struct sim *s, u32 from, u32 to, const u8 *bytes, u32 len,
+		    bool is_checked);
+
+/* stale.c */
+void sim_stale_keep(struct sim *s, const struct sim_packet *p);
+/* One of those kept, or NULL. */
+struct sim_packet *sim_stale_any(struct sim *s);
+void sim_stale_start(struct sim *s);
+void sim_stale_clean(struct sim *s);
+
+/* forge.c */
+void sim_forge_start(struct sim *s);
+/* The packet gets what only another version understands; its new length. */
+u32 sim_forge_strange(struct sim *s, u8 *p, u32 len);
 
 /* host.c */
 /* One incarnation of an association. */
@@ -189,6 +210,9 @@ void sim_hosts_clean(struct sim *s);
 struct sim_peer *sim_peer(struct sim *s, u32 from, u32 to);
 void sim_host_boot(struct sim_host *h, bool is_new_qp);
 void sim_host_receive(struct sim_host *h, const u8 *bytes, u32 len);
+void sim_host_end(const struct sim_host *h, struct kr_end *e);
+/* What a hello answer of @h gives to who says that it is @instance. */
+u64 sim_host_token(const struct sim_host *h, const u8 instance[16]);
 /* Looks for the peer, makes an association and proves a path. */
 void sim_peer_ask(struct sim_peer *p);
 /* Sends what may go and sets the timer; after each call into core. */
@@ -262,6 +286,8 @@ void sim_arm(struct kr_vqp *v, u64 when);
 
 void sim_user_start(struct sim *s);
 void sim_user_clean(struct sim *s);
+/* Of all VQPs of @h but those with host @but. */
+u64 sim_user_digest(struct sim_host *h, u32 but);
 /* As sim_host_rearm(). */
 void sim_user_rearm(struct sim_host *h);
 /* Everybody hurries: no stalls, holders finish when @is_all. */
@@ -322,6 +348,8 @@ struct sim {
 	struct sim_cfg cfg;
 	struct sim_prng rng;
 	struct sim_heap heap;
+	struct sim_packet *old[SIM_OLD_MAX];
+	u64 nr_old;
 	struct sim_host *hosts;
 	struct sim_map peers;		/* by both hosts */
 	struct sim_map assocs;		/* by tag */
@@ -329,7 +357,7 @@ struct sim {
 	u64 nr_conns;			/* those of the profile and the last ones */
 	u64 nr_last;			/* of one round */
 	u64 nr_eps, nr_assocs;
-	u64 nr_events, nr_packets, nr_lost, nr_bytes;
+	u64 nr_events, nr_packets, nr_lost, nr_corrupt, nr_bytes;
 	u64 nr_open, nr_clean, nr_reset, nr_refused;
 };
 

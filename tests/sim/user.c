@@ -568,10 +568,40 @@ bool sim_user_is_done(const struct sim *s, bool is_all)
 	return true;
 }
 
+static u64 ep_digest(const struct sim_ep *ep, u64 digest)
+{
+	u64 word;
+	size_t i;
+
+	for (i = 0; ep->sv && i + 8 <= sizeof(ep->sv->v); i += 8) {
+		memcpy(&word, (const u8 *)&ep->sv->v + i, 8);
+		digest = (digest ^ word) * 0x100000001b3ull;
+	}
+	return digest;
+}
+
 static void rearm(struct sim *s, struct sim_ep *ep)
 {
 	if (ep->timer_ns != NEVER)
 		sim_timer(ep->host, ep->timer_ns, on_vqp_timer, ep, 0);
+}
+
+u64 sim_user_digest(struct sim_host *h, u32 but)
+{
+	struct sim *s = h->sim;
+	const struct sim_ep *ep;
+	u64 digest = 0;
+	u32 i;
+
+	for (i = 0; i < s->nr_conns; i++) {
+		ep = s->conns[i].client;
+		if (ep && ep->host == h && ep->peer->to != but)
+			digest = ep_digest(ep, digest);
+		for (ep = s->conns[i].attempts; ep; ep = ep->other_attempt)
+			if (ep->host == h && ep->peer->to != but)
+				digest = ep_digest(ep, digest);
+	}
+	return digest;
 }
 
 void sim_user_rearm(struct sim_host *h)
