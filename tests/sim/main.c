@@ -152,7 +152,8 @@ static void run_last(struct sim *s)
 	if (!sim_user_has_last(s))
 		sim_fail(s, "hosts that cannot connect any more");
 	finish(s, true);
-	run_until(s, s->now + SETTLE_NS);
+	/* Last words for a host whose path did not come back end by then. */
+	run_until(s, s->now + SETTLE_NS + KR_LAST_WORDS_NS);
 }
 
 static void run(struct sim *s)
