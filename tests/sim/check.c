@@ -112,7 +112,8 @@ void sim_check_released(const struct sim *s, const struct sim_ep *ep)
 			 ep->conn->nr);
 	if (!other || !other->is_shut || !ep->is_shut)
 		sim_fail(s, "connection %u: CLOSED without both FINs", ep->conn->nr);
-	accepted = other->is_released ? other->accepted : other->sv->v.rx.accepted;
+	accepted = other->is_released ? other->accepted :
+		   other->sv->v.rx.accepted - other->rx_start;
 	if (accepted != ep->written)
 		sim_fail(s, "connection %u: CLOSED with %lu of %lu bytes accepted",
 			 ep->conn->nr, (unsigned long)accepted,
@@ -123,14 +124,20 @@ void sim_check_released(const struct sim *s, const struct sim_ep *ep)
 			 (unsigned long)other->written);
 }
 
+/* Nothing but programs and time keeps packets from the peer for long. */
+static bool is_steady(const struct sim_cfg *c)
+{
+	return !c->partitions && !c->reboots && !c->drops && !c->path_losses &&
+	       !c->flips && c->corrupt <= 100000 && c->strange <= 100000 &&
+	       c->loss <= 100000 && c->burst <= 1000 && c->holes <= 1000 &&
+	       !c->slot_stops && !c->host_timeout_ns;
+}
+
 /* Nothing in this run but time is a reason for a connection to end with an error. */
 static bool is_gentle(const struct sim_cfg *c)
 {
-	return !c->partitions && !c->reboots && !c->drops && !c->path_losses &&
-	       !c->flips && !c->abort && !c->close_early && !c->keepalive &&
-	       c->corrupt <= 100000 && c->strange <= 100000 && c->loss <= 100000 &&
-	       c->burst <= 1000 && c->holes <= 1000 && !c->slot_stops &&
-	       c->user_timeout_ns >= 60 * KR_SEC && !c->host_timeout_ns;
+	return is_steady(c) && !c->abort && !c->close_early && !c->leave &&
+	       !c->keepalive && c->user_timeout_ns >= 60 * KR_SEC;
 }
 
 /* One end lost so much time that a timeout of its own ended the connection. */
@@ -150,6 +157,10 @@ static void check_conn(const struct sim *s, const struct sim_conn *c)
 {
 	if (c->client && c->client->is_refused && c->server && !s->cfg.flips)
 		sim_fail(s, "connection %u: refused and accepted", c->nr);
+	if (c->client && c->client->is_open && !c->server &&
+	    is_steady(&s->cfg) && !is_timed_out(s, c))
+		sim_fail(s, "connection %u: its client was connected, and accept() never told",
+			 c->nr);
 	if (!is_gentle(&s->cfg) || is_timed_out(s, c))
 		return;
 	if (c->client && c->client->is_open && c->client->err)
@@ -194,6 +205,22 @@ static bool is_alive(const struct sim_ep *ep)
 	return ep && ep->is_open && !ep->is_released;
 }
 
+/* Whom the user has left does not wait for a peer that stays. */
+static void check_orphans(const struct sim *s)
+{
+	const struct sim_ep *ep;
+	u32 i;
+
+	for (i = 0; i < s->nr_conns; i++) {
+		ep = s->conns[i].client;
+		if (ep && ep->is_closed && !ep->is_released)
+			sim_fail(s, "connection %u: its client waits for ever", i);
+		for (ep = s->conns[i].attempts; ep; ep = ep->other_attempt)
+			if (ep->is_closed && !ep->is_released)
+				sim_fail(s, "connection %u: its server waits for ever", i);
+	}
+}
+
 /* A host that is gone, or has forgotten us, is noticed although nobody says anything. */
 static void check_halves(const struct sim *s)
 {
@@ -202,7 +229,7 @@ static void check_halves(const struct sim *s)
 
 	for (i = 0; i < s->nr_conns; i++) {
 		c = &s->conns[i];
-		if (is_alive(c->client) != is_alive(c->server))
+		if (!c->leaver && is_alive(c->client) != is_alive(c->server))
 			sim_fail(s, "connection %u: only its %s is left", c->nr,
 				 is_alive(c->client) ? "client" : "server");
 	}
@@ -235,6 +262,7 @@ void sim_check_idle(struct sim *s, u64 window_ns)
 	while (sim_step(s, window_ns))
 		;
 	check_halves(s);
+	check_orphans(s);
 	if (s->nr_packets - before > allowed)
 		sim_fail(s, "%lu packets while idle, %lu are enough",
 			 (unsigned long)(s->nr_packets - before),
@@ -250,6 +278,18 @@ void sim_check_idle(struct sim *s, u64 window_ns)
 		    kr_rx_is_trimmable(&ep->sv->v.rx))
 			sim_fail(s, "connection %u: buffers while idle", i);
 	}
+}
+
+void sim_check_path_req(const struct sim *s, struct sim_assoc *as,
+			const struct kr_path_msg *pm)
+{
+	/* Of one incarnation of the peer a later queue pair has a larger number. */
+	if (as->taken.assoc == pm->assoc &&
+	    !memcmp(as->taken.end.gid, pm->end.gid, sizeof(pm->end.gid)) &&
+	    pm->end.qpn < as->taken.end.qpn)
+		sim_fail(s, "host %u goes back to a queue pair that host %u has left",
+			 as->peer->host->nr, as->peer->to);
+	as->taken = *pm;
 }
 
 void sim_check_quiet(const struct sim *s, u64 packets)

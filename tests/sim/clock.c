@@ -52,6 +52,7 @@ static void on_jump(struct sim *s, void *obj, u64 arg)
 
 void sim_clock_start(struct sim *s)
 {
+	sim_wrap_clocks(s);
 	sim_fault_plan(s, s->cfg.pauses, on_pause);
 	sim_fault_plan(s, s->cfg.jumps, on_jump);
 }

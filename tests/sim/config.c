@@ -19,6 +19,7 @@ static const struct {
 	NAME(reboots),
 	NAME(drops), NAME(path_losses), NAME(slots), NAME(slot_stops),
 	NAME(nomem), NAME(corrupt), NAME(strange), NAME(stale), NAME(forged),
+	NAME(wrap), NAME(storm), NAME(leave),
 	NAME(pauses), NAME(pause_ns), NAME(jumps), NAME(jump_ns),
 	NAME(late_ns),
 #undef NAME
@@ -136,6 +137,9 @@ static void draw_strangers(struct sim_cfg *c, struct sim_prng *r)
 	c->strange = maybe(r, 150000, 100, 100000);
 	c->stale = maybe(r, 250000, 1, 1000);
 	c->forged = maybe(r, 250000, 1, 300);
+	c->wrap = maybe(r, 300000, 100000, SIM_PPM);
+	c->storm = maybe(r, 200000, 100000, SIM_PPM);
+	c->leave = c->hold ? maybe(r, 300000, 100000, SIM_PPM) : 0;
 }
 
 static void draw_time(struct sim_cfg *c, struct sim_prng *r)
@@ -157,6 +161,7 @@ static void calm(struct sim_cfg *c)
 	c->slot_stops = 0;
 	c->abort = 0;
 	c->close_early = 0;
+	c->leave = 0;
 	c->keepalive = 0;
 	c->loss = min_t(u64, c->loss, 100000);
 	c->burst = min_t(u64, c->burst, 1000);

@@ -307,7 +307,7 @@ static void on_path_event(struct kr_assoc *a, enum kr_path_event event)
 
 static struct sim_assoc *create(struct sim_peer *p, const u8 instance[16])
 {
-	struct sim_assoc *as = malloc(sizeof(*as));
+	struct sim_assoc *as = calloc(1, sizeof(*as));
 	struct sim *s = p->host->sim;
 
 	if (!as)
@@ -316,6 +316,7 @@ static struct sim_assoc *create(struct sim_peer *p, const u8 instance[16])
 	as->nr = ++s->nr_assocs;
 	kr_assoc_init(&as->a, &sim_ops, as, sim_mix(s->seed ^ as->nr << 20) | 1,
 		      p->host->instance, instance, sim_clock(p->host));
+	sim_wrap_assoc(s, &as->a);
 	p->assoc = as;
 	sim_map_add(&s->assocs, as->a.local_id, as);
 	p->timer_ns = NEVER;
@@ -421,7 +422,9 @@ static void answer_path_req(struct sim_host *h, const struct kr_path_msg *pm)
 	sim_host_end(h, &local);
 	err = kr_assoc_path_req(&assoc_for(p, pm->instance)->a, &local, pm,
 				sim_clock(h));
-	if (err == -ESTALE)
+	if (!err)
+		sim_check_path_req(s, p->assoc, pm);
+	else if (err == -ESTALE)
 		sim_peer_gone(p, ECONNRESET);
 	else if (err == -ENOTCONN)
 		sim_peer_ask(p);

@@ -67,8 +67,13 @@ group 'old packets' --seed 1 --seeds 10 conns=60 stale=1000 reboots=3 \
 group 'a forger' --seed 1 --seeds 20 conns=60 hosts=4 forged=300
 group 'a peer of another version' --seed 1 --seeds 10 conns=60 \
 	strange=100000 corrupt=50000
+group 'numbers about to wrap' --seed 1 --seeds 10 conns=60 wrap=1000000
+group 'peers that stay when the other leaves' --seed 1 --seeds 5 conns=60 \
+	hold=1000000 keepalive=0 leave=500000
 group 'hosts that stand still' --seed 1 --seeds 10 conns=60 pauses=8
 group 'clocks that jump, timers that are late' --seed 1 --seeds 10 conns=60 \
 	jumps=8 late_ns=20000000
 group 'a storm of connects' --seed 1 --seeds 1 hosts=2 conns=3000 \
-	work_ns=20000000 stream_max=100 backlog=4096
+	work_ns=20000000 stream_max=100 backlog=4096 storm=1000000
+group 'storms from many hosts to one' --seed 1 --seeds 3 hosts=40 conns=800 \
+	stream_max=1000 storm=900000

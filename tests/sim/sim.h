@@ -14,6 +14,7 @@
  *   clock    hosts that stand still, clocks that jump, timers that are late
  *   stale    packets that come again much later
  *   forge    packets of a third host, and of another version
+ *   wrap     starts near a wrap of some number
  *   fault    partitions, reboots, lost paths, memory and slots that run out
  *   check    what must hold, known independently of core
  *   trace    packets in words, and a digest of the run
@@ -44,7 +45,7 @@ struct sim_cfg {
 	u64 mtu, delay_ns, jitter_ns, rate, queue;
 	u64 loss, burst, holes, dup, reorder, flips;
 	u64 partitions, outage_ns, reboots, drops, path_losses, slots, slot_stops, nomem;
-	u64 corrupt, strange, stale, forged;
+	u64 corrupt, strange, stale, forged, wrap, storm, leave;
 	u64 pauses, pause_ns, jumps, jump_ns, late_ns;
 };
 
@@ -164,6 +165,7 @@ struct sim_assoc {
 	struct kr_assoc a;
 	struct sim_peer *peer;
 	u64 nr;
+	struct kr_path_msg taken;	/* the last PATH_REQ that was */
 };
 
 /* What a host knows of another one, and the link to it; made when first used. */
@@ -251,6 +253,7 @@ struct sim_ep {
 	u64 nr;
 	bool is_server;
 	u64 key;			/* of the stream it writes */
+	u64 rx_start;			/* first position of the one it reads */
 	u64 total, written, read, abort_at;
 	u64 accepted;			/* by the VQP, when it was released */
 	u64 timer_ns;			/* by the host's clock */
@@ -269,6 +272,8 @@ struct sim_conn {
 	u32 nr;
 	u32 tries;
 	bool is_holder;			/* stays open, idle, until told */
+	u8 leaver;			/* but its client (1) or server (2) closes */
+	u64 start[2];			/* first position of client and server */
 	bool is_waiting;		/* for an association, to connect */
 	struct sim_ep *client;
 	struct sim_ep *server;		/* the confirmed one */
@@ -310,6 +315,12 @@ void sim_fault_stop(struct sim *s);
 void sim_fault_plan(struct sim *s, u64 nr, sim_fn fn);
 struct sim_host *sim_any_host(struct sim *s);
 
+/* wrap.c */
+void sim_wrap_assoc(struct sim *s, struct kr_assoc *a);
+/* The position at which a stream starts. */
+u64 sim_wrap_stream(struct sim *s);
+void sim_wrap_clocks(struct sim *s);
+
 /* check.c */
 __attribute__((noreturn, format(printf, 2, 3)))
 void sim_fail(const struct sim *s, const char *format, ...);
@@ -320,6 +331,9 @@ void sim_check_opened(const struct sim *s, struct sim_ep *ep);
 void sim_check_released(const struct sim *s, const struct sim_ep *ep);
 void sim_check_end(const struct sim *s);
 void sim_check_idle(struct sim *s, u64 window_ns);
+/* @pm was taken: it must not bring back an end that the peer has left. */
+void sim_check_path_req(const struct sim *s, struct sim_assoc *as,
+			const struct kr_path_msg *pm);
 void sim_check_quiet(const struct sim *s, u64 packets);
 struct sim_ep *sim_ep_other(const struct sim_ep *ep);
 

@@ -29,7 +29,23 @@ static void wake(struct sim_ep *ep, u64 within_ns)
 		    on_step, ep, 0);
 }
 
-static struct sim_ep *ep_create(struct sim_conn *c, struct sim_host *h, u32 to)
+/* Positions go on from there, as they would in a stream of years. */
+static void start_streams(struct sim_ep *ep, u64 tx, u64 rx)
+{
+	struct kr_vqp *v = &ep->sv->v;
+
+	ep->rx_start = rx;
+	v->tx.head = tx;
+	v->tx.next = tx;
+	v->tx.end = tx;
+	v->rx.read = rx;
+	v->rx.accepted = rx;
+	v->rx.told = rx;
+	v->rx.edge += rx;
+}
+
+static struct sim_ep *ep_create(struct sim_conn *c, struct sim_host *h, u32 to,
+				bool is_server)
 {
 	struct sim_ep *ep = calloc(1, sizeof(*ep));
 	struct sim *s = c->sim;
@@ -52,6 +68,8 @@ static struct sim_ep *ep_create(struct sim_conn *c, struct sim_host *h, u32 to)
 	ep->sv->ep = ep;
 	kr_vqp_init(&ep->sv->v, KR_KIND_STREAM, sim_spread(r, 512, s->cfg.tx_limit),
 		    sim_spread(r, 512, s->cfg.rx_limit), ep);
+	ep->is_server = is_server;
+	start_streams(ep, c->start[is_server], c->start[!is_server]);
 	ep->sv->v.opts.user_timeout_ns = s->cfg.user_timeout_ns;
 	ep->sv->v.opts.orphan_ns = 10 * KR_SEC;
 	if (sim_chance(r, s->cfg.keepalive)) {
@@ -128,7 +146,7 @@ void sim_released(struct kr_vqp *v)
 	struct sim_ep *ep = container_of(v, struct sim_vqp, v)->ep;
 
 	ep->is_released = true;
-	ep->accepted = v->rx.accepted;
+	ep->accepted = v->rx.accepted - ep->rx_start;
 	sim_note(ep->conn->sim, "host %u: VQP %lx of connection %u is %s, err %d",
 		 ep->host->nr, (unsigned long)v->id, ep->conn->nr,
 		 kr_vqp_state_name(v->state), v->err);
@@ -177,8 +195,7 @@ int sim_incoming(struct kr_assoc *a, const struct kr_connect *c, struct kr_vqp *
 		return KR_REJECT_NO_LISTENER;
 	if (p->host->backlog >= s->cfg.backlog)
 		return -EAGAIN;
-	ep = ep_create(&s->conns[nr], p->host, p->to);
-	ep->is_server = true;
+	ep = ep_create(&s->conns[nr], p->host, p->to, true);
 	ep->is_queued = true;
 	ep->host->backlog++;
 	ep->other_attempt = ep->conn->attempts;
@@ -308,12 +325,14 @@ static void finish(struct sim_ep *ep)
 {
 	struct sim *s = ep->conn->sim;
 
+	bool is_leaving = ep->conn->leaver == 1 + ep->is_server;
+
 	if (ep->is_shut || ep->written < ep->total ||
-	    (ep->conn->is_holder && !s->is_releasing))
+	    (ep->conn->is_holder && !is_leaving && !s->is_releasing))
 		return;
 	ep->is_shut = true;
 	kr_vqp_shutdown(&ep->sv->v, sim_clock(ep->host));
-	if (sim_chance(&s->rng, s->cfg.close_early))
+	if (is_leaving || sim_chance(&s->rng, s->cfg.close_early))
 		close_ep(ep);
 }
 
@@ -383,7 +402,7 @@ static void on_connect(struct sim *s, void *obj, u64 arg)
 			sim_host_at(c->from, s->now + 5 * KR_MSEC, on_connect, c, 0);
 		return;
 	}
-	ep = ep_create(c, c->from, c->to->nr);
+	ep = ep_create(c, c->from, c->to->nr, false);
 	c->client = ep;
 	c->is_waiting = false;
 	v = &ep->sv->v;
@@ -467,13 +486,16 @@ static void start_conn(struct sim *s, u32 nr, u64 when)
 {
 	s->conns[nr].sim = s;
 	s->conns[nr].nr = nr;
+	s->conns[nr].start[0] = sim_wrap_stream(s);
+	s->conns[nr].start[1] = sim_wrap_stream(s);
 	sim_host_at(s->conns[nr].from, when, on_connect, &s->conns[nr], 0);
 }
 
 void sim_user_start(struct sim *s)
 {
-	bool is_storm = sim_chance(&s->rng, 200000);
+	u64 storm_ns = sim_below(&s->rng, s->cfg.work_ns);
 	struct sim_conn *c;
+	u64 when;
 	u32 i;
 
 	s->conns = calloc(s->cfg.conns + SIM_LAST_ROUNDS * LAST_MAX,
@@ -483,9 +505,16 @@ void sim_user_start(struct sim *s)
 	for (i = 0; i < s->cfg.conns; i++) {
 		c = &s->conns[i];
 		c->is_holder = sim_chance(&s->rng, s->cfg.hold);
+		if (sim_chance(&s->rng, s->cfg.leave))
+			c->leaver = sim_between(&s->rng, 1, 2);
 		draw_pair(s, c);
-		start_conn(s, i, s->now + (is_storm ? KR_MSEC :
-					   sim_below(&s->rng, s->cfg.work_ns)));
+		when = sim_below(&s->rng, s->cfg.work_ns);
+		if (sim_chance(&s->rng, s->cfg.storm)) {
+			/* From everywhere at once, to one server. */
+			when = storm_ns;
+			c->to = c->from == s->hosts ? c->to : s->hosts;
+		}
+		start_conn(s, i, s->now + when);
 	}
 	draw_last(s);
 }
