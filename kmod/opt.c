@@ -3,8 +3,8 @@
  * Options and ioctls.
  *
  * SOL_SOCKET never comes here.  Of the TCP options, those that mean something for
- * an RDMA connection are kept in struct kr_opts, checked as TCP checks them and
- * obeyed by the VQP; all others, and all IP and IPv6 options, belong to the inner
+ * an RDMA connection are kept in struct kr_opts (core/opts.h), checked as TCP checks
+ * them and obeyed by the VQP; all others, and all IP and IPv6 options, belong to the inner
  * socket, which is made for them.  Where there is an inner socket it is told
  * everything, so that a connection that ends up as TCP has its options.
  */
@@ -15,34 +15,34 @@
 #include <net/tcp.h>
 #include "sock.h"
 
-#define RETRIES2_NS (924 * KR_SEC)	/* tcp_retries2 = 15, tcp(7) */
+static_assert(KR_KEEP_IDLE_MAX_S == MAX_TCP_KEEPIDLE &&
+	      KR_KEEP_INTVL_MAX_S == MAX_TCP_KEEPINTVL &&
+	      KR_KEEP_CNT_MAX == MAX_TCP_KEEPCNT &&
+	      KR_LINGER2_MAX_S == TCP_FIN_TIMEOUT_MAX / HZ);
 
-static u64 keep_s(u32 set, int sysctl_jiffies)
+/* A sysctl may be negative. */
+static u32 sysctl_s(int in_jiffies)
 {
-	return set ? set : sysctl_jiffies / HZ;
+	return max(in_jiffies, 0) / HZ;
+}
+
+static void read_defaults(const struct kr_sock *ks, struct kr_opt_defaults *d)
+{
+	const struct netns_ipv4 *v4 = &sock_net(&ks->inet.sk)->ipv4;
+
+	d->keep_idle_s = sysctl_s(READ_ONCE(v4->sysctl_tcp_keepalive_time));
+	d->keep_intvl_s = sysctl_s(READ_ONCE(v4->sysctl_tcp_keepalive_intvl));
+	d->keep_cnt = READ_ONCE(v4->sysctl_tcp_keepalive_probes);
+	d->fin_timeout_s = sysctl_s(READ_ONCE(v4->sysctl_tcp_fin_timeout));
 }
 
 /* What the VQP shall obey.  Context: lock_sock held or the socket is unused. */
 void kr_sock_opts(const struct kr_sock *ks, struct kr_vqp_opts *opts)
 {
-	const struct sock *sk = &ks->inet.sk;
-	const struct net *net = sock_net(sk);
-	const struct kr_opts *o = &ks->opts;
-	u32 probes = READ_ONCE(net->ipv4.sysctl_tcp_keepalive_probes);
+	struct kr_opt_defaults defaults;
 
-	memset(opts, 0, sizeof(*opts));
-	opts->user_timeout_ns = o->user_timeout_ms ? o->user_timeout_ms * KR_MSEC :
-						     RETRIES2_NS;
-	opts->orphan_ns = (u64)READ_ONCE(net->ipv4.sysctl_tcp_fin_timeout) / HZ * KR_SEC;
-	if (o->linger2_s > 0)
-		opts->orphan_ns = min(o->linger2_s, TCP_FIN_TIMEOUT_MAX / HZ) * KR_SEC;
-	if (!o->is_keepalive)
-		return;
-	opts->keep_idle_ns = KR_SEC * keep_s(o->keep_idle_s,
-			READ_ONCE(net->ipv4.sysctl_tcp_keepalive_time));
-	opts->keep_intvl_ns = KR_SEC * keep_s(o->keep_intvl_s,
-			READ_ONCE(net->ipv4.sysctl_tcp_keepalive_intvl));
-	opts->keep_cnt = o->keep_cnt ? o->keep_cnt : probes;
+	read_defaults(ks, &defaults);
+	kr_opts_apply(&ks->opts, &defaults, opts);
 }
 
 void kr_sock_push_opts(struct kr_sock *ks)
@@ -68,85 +68,21 @@ void kr_sock_uncork(struct kr_sock *ks)
 	kr_host_unlock(ks->ep->host);
 }
 
-/* The integer options of struct kr_opts: where, and the values TCP allows. */
-struct int_opt {
-	int name;
-	u32 offset;
-	int min;
-	int max;
-};
-
-#define INT_OPT(n, field, lo, hi) { n, offsetof(struct kr_opts, field), lo, hi }
-
-static const struct int_opt int_opts[] = {
-	INT_OPT(TCP_NODELAY, nodelay, INT_MIN, INT_MAX),
-	INT_OPT(TCP_CORK, cork, INT_MIN, INT_MAX),
-	INT_OPT(TCP_QUICKACK, quickack, INT_MIN, INT_MAX),
-	INT_OPT(TCP_USER_TIMEOUT, user_timeout_ms, 0, INT_MAX),
-	INT_OPT(TCP_KEEPIDLE, keep_idle_s, 1, MAX_TCP_KEEPIDLE),
-	INT_OPT(TCP_KEEPINTVL, keep_intvl_s, 1, MAX_TCP_KEEPINTVL),
-	INT_OPT(TCP_KEEPCNT, keep_cnt, 1, MAX_TCP_KEEPCNT),
-	INT_OPT(TCP_LINGER2, linger2_s, INT_MIN, INT_MAX),
-};
-
-static const struct int_opt *find_int(int name)
+static int set_ours(struct kr_sock *ks, int name, sockptr_t val, unsigned int len)
 {
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(int_opts); i++)
-		if (int_opts[i].name == name)
-			return &int_opts[i];
-	return NULL;
-}
-
-static int *field(struct kr_sock *ks, const struct int_opt *o)
-{
-	return (int *)((char *)&ks->opts + o->offset);
-}
-
-static bool is_flag(int name)
-{
-	return name == TCP_NODELAY || name == TCP_CORK || name == TCP_QUICKACK;
-}
-
-static int set_int(struct kr_sock *ks, const struct int_opt *o, sockptr_t val,
-		   unsigned int len)
-{
-	int v;
+	int v, err;
 
 	if (len < sizeof(v))
 		return -EINVAL;
 	if (copy_from_sockptr(&v, val, sizeof(v)))
 		return -EFAULT;
-	if (v < o->min || v > o->max)
-		return -EINVAL;
-	*field(ks, o) = is_flag(o->name) ? !!v : v;
-	if ((o->name == TCP_CORK && !v) || (o->name == TCP_NODELAY && v))
+	err = kr_opts_set(&ks->opts, name, v);
+	if (err)
+		return err;
+	if ((name == TCP_CORK && !v) || (name == TCP_NODELAY && v))
 		kr_sock_uncork(ks);
 	kr_sock_push_opts(ks);
 	return 0;
-}
-
-/*
- * These would act on the "socket" of the inner one, which is the outer (inner.c):
- * they replace its ops by TCP's, or connect it.
- */
-static bool is_forbidden(int level, int name)
-{
-	return (level == SOL_TCP &&
-		(name == TCP_ULP || name == TCP_FASTOPEN_CONNECT)) ||
-	       (level == SOL_IPV6 && name == IPV6_ADDRFORM);
-}
-
-/* Options that only TCP itself can serve choose TCP for the connection. */
-static bool needs_tcp(int level, int name)
-{
-	if (level == SOL_TCP)
-		return name == TCP_REPAIR || name == TCP_FASTOPEN ||
-		       name == TCP_MD5SIG || name == TCP_MD5SIG_EXT ||
-		       name == TCP_ZEROCOPY_RECEIVE;
-	return (level == SOL_IP && name == IP_TRANSPARENT) ||
-	       (level == SOL_IPV6 && name == IPV6_TRANSPARENT);
 }
 
 static int set_inner(struct kr_sock *ks, int level, int name, sockptr_t val,
@@ -156,7 +92,7 @@ static int set_inner(struct kr_sock *ks, int level, int name, sockptr_t val,
 
 	if (err)
 		return err;
-	if (needs_tcp(level, name)) {
+	if (kr_opt_owner(level, name) == KR_OPT_NEEDS_TCP) {
 		if (ks->mode == KR_MODE_RDMA || ks->mode == KR_MODE_ASKING)
 			return -EOPNOTSUPP;
 		ks->opts.needs_tcp = true;
@@ -167,20 +103,20 @@ static int set_inner(struct kr_sock *ks, int level, int name, sockptr_t val,
 int kr_setsockopt(struct socket *sock, int level, int name, sockptr_t val,
 		  unsigned int len)
 {
-	const struct int_opt *o = level == SOL_TCP ? find_int(name) : NULL;
+	enum kr_opt_owner owner = kr_opt_owner(level, name);
 	struct kr_sock *ks = kr_sk(sock->sk);
 	int err = 0;
 
-	if (is_forbidden(level, name))
+	if (owner == KR_OPT_FORBIDDEN)
 		return -EOPNOTSUPP;
 	if (kr_mode(ks) == KR_MODE_TCP)
 		return ks->inner->ops->setsockopt(ks->inner, level, name, val, len);
 	lock_sock(sock->sk);
-	if (!o)
-		err = set_inner(ks, level, name, val, len);
+	if (owner == KR_OPT_OURS)
+		err = set_ours(ks, name, val, len);
 	else
-		err = set_int(ks, o, val, len);
-	if (o && !err && ks->inner)
+		err = set_inner(ks, level, name, val, len);
+	if (owner == KR_OPT_OURS && !err && ks->inner)
 		err = ks->inner->ops->setsockopt(ks->inner, level, name, val, len);
 	release_sock(sock->sk);
 	return err;
@@ -231,25 +167,13 @@ static int put_user_opt(char __user *val, int __user *len, const void *from, int
 	return 0;
 }
 
-static int get_int(struct kr_sock *ks, const struct int_opt *o, char __user *val,
-		   int __user *len)
+static int get_ours(struct kr_sock *ks, int name, char __user *val, int __user *len)
 {
-	struct kr_vqp_opts opts;
-	int v = *field(ks, o);
-	bool keepalive = ks->opts.is_keepalive;
+	struct kr_opt_defaults defaults;
+	int v;
 
-	/* A time that was never set reads as what applies. */
-	ks->opts.is_keepalive = true;
-	kr_sock_opts(ks, &opts);
-	ks->opts.is_keepalive = keepalive;
-	if (o->name == TCP_KEEPIDLE)
-		v = div_u64(opts.keep_idle_ns, NSEC_PER_SEC);
-	else if (o->name == TCP_KEEPINTVL)
-		v = div_u64(opts.keep_intvl_ns, NSEC_PER_SEC);
-	else if (o->name == TCP_KEEPCNT)
-		v = opts.keep_cnt;
-	else if (o->name == TCP_LINGER2 && v >= 0)
-		v = div_u64(opts.orphan_ns, NSEC_PER_SEC);
+	read_defaults(ks, &defaults);
+	v = kr_opts_get(&ks->opts, &defaults, name);
 	return put_user_opt(val, len, &v, sizeof(v));
 }
 
@@ -284,7 +208,7 @@ static int get_inner(struct kr_sock *ks, int level, int name, char __user *val,
 int kr_getsockopt(struct socket *sock, int level, int name, char __user *val,
 		  int __user *len)
 {
-	const struct int_opt *o = level == SOL_TCP ? find_int(name) : NULL;
+	bool is_ours = kr_opt_owner(level, name) == KR_OPT_OURS;
 	struct kr_sock *ks = kr_sk(sock->sk);
 	bool is_rdma;
 	int err;
@@ -297,8 +221,8 @@ int kr_getsockopt(struct socket *sock, int level, int name, char __user *val,
 		err = get_tcp_info(ks, val, len);
 	else if (is_rdma && level == SOL_TCP && name == TCP_MAXSEG)
 		err = get_maxseg(ks, val, len);
-	else if (o && !(ks->inner && name == TCP_QUICKACK))
-		err = get_int(ks, o, val, len);
+	else if (is_ours && !(ks->inner && name == TCP_QUICKACK))
+		err = get_ours(ks, name, val, len);
 	else
 		err = get_inner(ks, level, name, val, len);
 	release_sock(sock->sk);

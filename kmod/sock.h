@@ -28,6 +28,7 @@
 #include <linux/ipv6.h>
 #include <net/inet_sock.h>
 #include <net/sock.h>
+#include "core/opts.h"
 #include "ep.h"
 #include "peer.h"
 
@@ -37,20 +38,6 @@ enum kr_mode {
 	KR_MODE_RDMA,
 	KR_MODE_TCP,
 	KR_MODE_LISTEN,
-};
-
-/* TCP options that krcore itself obeys or remembers, as the user set them. */
-struct kr_opts {
-	int nodelay;
-	int cork;
-	int quickack;
-	int user_timeout_ms;
-	int keep_idle_s;
-	int keep_intvl_s;
-	int keep_cnt;
-	int linger2_s;
-	bool is_keepalive;		/* SO_KEEPALIVE */
-	bool needs_tcp;			/* an option was set that only TCP has */
 };
 
 /*
