@@ -13,6 +13,7 @@
 #   make vm-test  all lab cases; VM_ARGS='-k netem' for some of them
 #   make sim      SEEDS=1000 random profiles in the simulator
 #   make mutants  plant known bugs: does the simulator notice?
+#   make tsan     unit tests, shim and simulator under ThreadSanitizer
 #   make fuzz     FUZZ_SECONDS=60 any bytes to each decoder; afl: by AFL++
 #   make check    sparse and cppcheck
 #   make install  module, shim, tools, man pages; PREFIX=/usr/local; uninstall

@@ -5,6 +5,7 @@
 # UBSan: SAN= turns them off.
 SAN       ?= -fsanitize=address,undefined -fno-sanitize-recover=undefined
 UNIT_CF    = $(UCFLAGS) $(SAN) -fno-omit-frame-pointer -I$(CURDIR)/kmod -I$(CURDIR)/preload
+UNIT_LIBS ?= -lcriterion
 CORE_LIB  := $(BUILD)/core/libkrcore-core.a
 CORE_OBJS := $(patsubst kmod/core/%.c,$(BUILD)/core/%.o,$(wildcard kmod/core/*.c))
 PURE_OBJS := $(BUILD)/tests/pure/policy.o $(BUILD)/tests/pure/line.o
@@ -24,7 +25,7 @@ $(BUILD)/tests/pure/%.o: preload/%.c
 
 $(BUILD)/tests/unit/test_%: tests/unit/test_%.c $(CORE_LIB) $(PURE_OBJS)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(UNIT_CF) -MMD -MP -o $@ $< $(PURE_OBJS) $(CORE_LIB) -lcriterion
+	$(Q)$(CC) $(UNIT_CF) -MMD -MP -o $@ $< $(PURE_OBJS) $(CORE_LIB) $(UNIT_LIBS)
 
 .SECONDARY: $(CORE_OBJS) $(PURE_OBJS)
 
@@ -32,6 +33,16 @@ unit: $(UNIT_BINS)
 	$(Q)tests/summary.sh run $(BUILD)/tests/unit $(UNIT_BINS)
 
 -include $(CORE_OBJS:.o=.d) $(PURE_OBJS:.o=.d) $(UNIT_BINS:=.d)
+
+# tsan: the unit tests, some of the simulator, and the shim in a threaded program
+# under ThreadSanitizer, in a build of its own.
+.PHONY: tsan tsan-run
+tsan:
+	$(Q)$(MAKE) --no-print-directory -j2 tsan-run BUILD=$(BUILD)/tsan SAN= UNIT_LIBS= \
+		CFLAGS='-O1 -g -fsanitize=thread -I$(CURDIR)/tests/unit/plain'
+
+tsan-run: $(UNIT_BINS) $(BUILD)/tests/sim/krsim $(PRELOAD_LIB) $(PRELOAD_TESTS)
+	$(Q)tests/tsan.sh $(BUILD) $(UNIT_BINS)
 
 # vm: socktest, the socket conformance suite, and the lab cases that run it.
 SOCKTEST_OBJS := $(patsubst tests/vm/%.c,$(BUILD)/tests/vm/%.o,$(wildcard tests/vm/*.c))
@@ -137,7 +148,7 @@ fuzz_have = echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | \
 
 fuzz:
 	$(Q)$(call fuzz_have,$(CLANG),clang libclang-rt-14-dev)
-	$(Q)$(MAKE) --no-print-directory fuzz-bins
+	$(Q)$(MAKE) --no-print-directory -j2 fuzz-bins
 	$(Q)tests/fuzz/run.sh libfuzzer $(FUZZ_OUT) $(FUZZ_SECONDS) $(FUZZ)
 	$(Q)tests/summary.sh count $(FUZZ_OUT)/fuzz.tap
 
@@ -147,7 +158,7 @@ fuzz-seeds: $(FUZZ_BINS)
 
 afl:
 	$(Q)$(call fuzz_have,afl-clang-fast,afl++)
-	$(Q)AFL_QUIET=1 $(MAKE) --no-print-directory fuzz-bins FUZZ_CC=afl-clang-fast \
+	$(Q)AFL_QUIET=1 $(MAKE) --no-print-directory -j2 fuzz-bins FUZZ_CC=afl-clang-fast \
 		FUZZ_OUT=$(BUILD)/tests/afl
 	$(Q)tests/fuzz/run.sh afl $(BUILD)/tests/afl $(AFL_SECONDS) $(FUZZ)
 	$(Q)tests/summary.sh count $(BUILD)/tests/afl/fuzz.tap

@@ -10,7 +10,7 @@
 
 #include "core/env.h"
 
-static u32 nr_blocks, nr_pages;
+static _Atomic u32 nr_blocks, nr_pages;	/* several threads may allocate */
 static bool is_memory_short;
 
 void *kr_env_alloc(size_t size)
