@@ -366,8 +366,9 @@ void kr_channel_timeout(struct kr_channel *ch, u64 now, kr_sent_fn fn, void *ctx
 
 bool kr_channel_is_ask_due(struct kr_channel *ch, u64 pn)
 {
-	if (kr_channel_may_send(ch, false) ||
-	    pn - ch->asked_pn < kr_cc_window(&ch->cc) / 2)
+	u32 half = kr_cc_window(&ch->cc) / 2;
+
+	if (ch->inflight < half || pn - ch->asked_pn < half)
 		return false;
 	ch->asked_pn = pn;
 	return true;

@@ -95,8 +95,10 @@ u64 kr_channel_deadline(const struct kr_channel *ch, u64 now);
 void kr_channel_timeout(struct kr_channel *ch, u64 now, kr_sent_fn fn, void *ctx);
 
 /*
- * Shall the packet @pn, just committed, ask for its answer at once?  When the
- * window is full, but not more than twice per window.
+ * Shall the packet @pn, just committed, ask for its answer at once?  When half of the
+ * window or more is in flight, once for each half: the answer to the first half lets
+ * the next packets go even if a full queue on the way drops the end of the second,
+ * and those show the gap.
  */
 bool kr_channel_is_ask_due(struct kr_channel *ch, u64 pn);
 

@@ -299,6 +299,33 @@ Test(channel, timeout__backs_off_to_a_bound)
 	cr_expect(kr_channel_is_silent(&ch));
 }
 
+Test(channel, is_ask_due__once_in_half_a_window)
+{
+	u64 pn, nr_asked = 0;
+	u32 i;
+
+	for (i = 0; i < KR_CWND_INIT; i++) {
+		pn = send_one();
+		if (!kr_channel_is_ask_due(&ch, pn))
+			continue;
+		nr_asked++;
+		cr_expect_eq(pn % (KR_CWND_INIT / 2), 0, "asked with %u", (u32)pn);
+	}
+
+	cr_expect_eq(nr_asked, 2);
+}
+
+Test(channel, is_ask_due__not_by_single_packets)
+{
+	u32 i;
+
+	for (i = 0; i < 4 * KR_CWND_INIT; i++) {
+		cr_expect_not(kr_channel_is_ask_due(&ch, send_one()));
+		kr_channel_receive(&peer, ch.next_pn - 1, false, now);
+		ack();
+	}
+}
+
 Test(channel, timeout__an_answer_ends_the_backoff)
 {
 	send_one();
