@@ -329,6 +329,8 @@ static u64 probe_wait_ns(const struct kr_vqp *v)
 	if (v->cork && v->tx.next < min(v->tx.end, v->tx.edge))
 		return KR_CORK_NS;
 	wait <<= min_t(u32, v->probe_count, KR_PROBE_BACKOFF_MAX);
+	/* A peer that is alive has time to answer before the user gives it up. */
+	wait = min(wait, max_t(u64, v->opts.user_timeout_ns / 4, KR_PROBE_MIN_NS));
 	return min_t(u64, wait, KR_PROBE_MAX_NS);
 }
 

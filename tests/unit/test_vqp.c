@@ -405,6 +405,24 @@ Test(vqp, timeout__probes_of_a_closed_window_back_off)
 	cr_expect_lt(nr_sent[CLIENT] - sent, 60);
 }
 
+Test(vqp, timeout__probes_are_in_time_for_the_user_timeout)
+{
+	struct kr_vqp_opts opts;
+
+	rx_limit = 1000;
+	connected();
+	opts = c->opts;
+	opts.user_timeout_ns = 3 * KR_SEC;
+	kr_vqp_set_opts(c, &opts, now);
+	put_zeros(c, 2000);
+	pass(100 * KR_SEC);
+	cr_expect_eq(c->state, KR_VQP_OPEN, "a peer that answers is alive");
+	cut(true);
+	pass(4 * KR_SEC);
+
+	cr_expect_eq(c->state, KR_VQP_ABORTED);
+}
+
 Test(vqp, timeout__an_idle_vqp_has_none)
 {
 	connected();
