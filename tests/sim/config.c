@@ -14,7 +14,8 @@ static const struct {
 	NAME(user_timeout_ns), NAME(host_timeout_ns), NAME(give_up_ns), NAME(backlog), NAME(hold),
 	NAME(keepalive), NAME(close_early), NAME(abort), NAME(stall),
 	NAME(reject), NAME(cork), NAME(resize), NAME(mtu), NAME(delay_ns),
-	NAME(jitter_ns), NAME(rate), NAME(queue), NAME(loss), NAME(burst), NAME(holes),
+	NAME(jitter_ns), NAME(rate), NAME(queue), NAME(in_rate), NAME(in_queue),
+	NAME(loss), NAME(burst), NAME(holes),
 	NAME(dup), NAME(reorder), NAME(flips), NAME(partitions), NAME(outage_ns),
 	NAME(reboots),
 	NAME(drops), NAME(path_losses), NAME(slots), NAME(slot_stops),
@@ -187,4 +188,6 @@ void sim_cfg_draw(struct sim_cfg *cfg, u64 seed, bool has_flips)
 		calm(cfg);
 	if (has_flips)
 		cfg->flips = sim_spread(&r, 1000, 100000);
+	cfg->in_rate = maybe(&r, 200000, 2000000, 1000000000);
+	cfg->in_queue = sim_spread(&r, 50000, 2000000);
 }

@@ -295,7 +295,7 @@ void sim_peer_check(struct sim_peer *p)
 		check_after(p, WORKER_NS);
 }
 
-static void on_path_event(struct kr_assoc *a, enum kr_path_event event)
+void sim_path_event(struct kr_assoc *a, enum kr_path_event event)
 {
 	struct sim_assoc *as = container_of(a, struct sim_assoc, a);
 	struct sim *s = as->peer->host->sim;
@@ -314,7 +314,7 @@ static struct sim_assoc *create(struct sim_peer *p, const u8 instance[16])
 		abort();
 	as->peer = p;
 	as->nr = ++s->nr_assocs;
-	kr_assoc_init(&as->a, &sim_ops, as, sim_mix(s->seed ^ as->nr << 20) | 1,
+	kr_assoc_init(&as->a, s->ops, as, sim_mix(s->seed ^ as->nr << 20) | 1,
 		      p->host->instance, instance, sim_clock(p->host));
 	sim_wrap_assoc(s, &as->a);
 	p->assoc = as;
@@ -498,7 +498,7 @@ void sim_host_receive(struct sim_host *h, const u8 *bytes, u32 len)
 		queue_item(h, &p.pm, 0);
 }
 
-static void on_path_req(struct kr_assoc *a, const struct kr_path_msg *pm)
+void sim_path_req(struct kr_assoc *a, const struct kr_path_msg *pm)
 {
 	queue_item(container_of(a, struct sim_assoc, a)->peer->host, pm, 0);
 }
@@ -509,6 +509,6 @@ const struct kr_ops sim_ops = {
 	.event = sim_event,
 	.released = sim_released,
 	.arm = sim_arm,
-	.path_event = on_path_event,
-	.path_req = on_path_req,
+	.path_event = sim_path_event,
+	.path_req = sim_path_req,
 };

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * krsim [--seed N] [--seeds N] [--trace] [--digest] [--flips] [NAME=VALUE...]
+ * krsim --scenarios [FAMILY...]
  *
  * Each seed draws a profile and runs it: programs work while the network and
  * the hosts fail; faults stop and everybody finishes; what stays open must be
  * idle; then all ends and nothing may be left.  A failure prints the command
- * that repeats it.
+ * that repeats it.  Scenarios measure how long things take: see flow.h.
  */
 #include <getopt.h>
 #include <signal.h>
@@ -30,6 +31,7 @@ struct options {
 	bool is_traced;
 	bool has_digest;
 	bool has_flips;
+	bool has_scenarios;
 	char **settings;
 };
 
@@ -96,6 +98,7 @@ static void boot(struct sim *s, const struct options *o, u64 seed)
 	memset(s, 0, sizeof(*s));
 	s->seed = seed;
 	s->now = KR_SEC;
+	s->ops = &sim_ops;
 	s->is_traced = o->is_traced;
 	s->has_digest = o->has_digest;
 	sim_prng_init(&s->rng, seed);
@@ -247,6 +250,7 @@ int main(int argc, char **argv)
 		{ "trace", no_argument, NULL, 't' },
 		{ "digest", no_argument, NULL, 'd' },
 		{ "flips", no_argument, NULL, 'f' },
+		{ "scenarios", no_argument, NULL, 'c' },
 		{ 0 },
 	};
 	struct options o = { .seed = 1, .nr_seeds = 1 };
@@ -263,10 +267,12 @@ int main(int argc, char **argv)
 			o.has_digest = true;
 		else if (c == 'f')
 			o.has_flips = true;
+		else if (c == 'c')
+			o.has_scenarios = true;
 		else
 			return 2;
 	}
 	o.settings = argv + optind;
 	signal(SIGABRT, on_abort);
-	return run_all(&o);
+	return o.has_scenarios ? sim_scenarios(o.settings) : run_all(&o);
 }

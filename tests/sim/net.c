@@ -3,6 +3,7 @@
  * One link from each host to each other: a bottleneck with a bounded queue,
  * then delay and jitter; packets are lost alone, in bursts or one in two, repeated, held
  * back, changed so that the checksum shows it, or (where a run asks for it) does not.
+ * What comes to a host may pass one more bottleneck, which all who send to it share.
  */
 #include <stdlib.h>
 #include "sim.h"
@@ -52,16 +53,26 @@ static bool is_lost(struct sim *s, struct sim_link *l)
 	return sim_chance(&s->rng, c->loss);
 }
 
-/* When the bottleneck has passed the packet on; 0: its queue was full. */
-static u64 queue(struct sim *s, struct sim_link *l, u32 len)
+/*
+ * When the bottleneck, which is busy until *free_ns, has passed the packet on;
+ * 0: its queue of @size bytes was full.
+ */
+static u64 queue(const struct sim *s, u64 *free_ns, u64 rate, u64 size, u32 len)
 {
-	u64 start = max(l->free_ns, s->now);
-	u64 took = (len + 60) * KR_SEC / s->cfg.rate;
+	u64 start = max(*free_ns, s->now);
 
-	if (start - s->now > s->cfg.queue * KR_SEC / s->cfg.rate)
+	if (start - s->now > size * KR_SEC / rate)
 		return 0;
-	l->free_ns = start + took;
-	return l->free_ns;
+	*free_ns = start + (len + SIM_FRAMING) * KR_SEC / rate;
+	return *free_ns;
+}
+
+u64 sim_net_queued(const struct sim_host *h)
+{
+	const struct sim *s = h->sim;
+
+	return h->in_free_ns > s->now ?
+	       (h->in_free_ns - s->now) * s->cfg.in_rate / KR_SEC : 0;
 }
 
 static void flip(struct sim *s, struct sim_packet *p)
@@ -106,8 +117,7 @@ void sim_net_inject(struct sim *s, u32 from, u32 to, const u8 *bytes, u32 len,
 	sim_host_at_owned(&s->hosts[to], s->now, on_injected, p, is_checked);
 }
 
-static void schedule(struct sim *s, u64 when, struct sim_peer *peer, u32 qpn,
-		     const u8 *bytes, u32 len, bool is_copy)
+static struct sim_packet *make(struct sim_peer *peer, u32 qpn, const u8 *bytes, u32 len)
 {
 	struct sim_packet *p = sim_pool_get(sizeof(*p) + len + SIM_STRANGE_MAX);
 
@@ -115,11 +125,34 @@ static void schedule(struct sim *s, u64 when, struct sim_peer *peer, u32 qpn,
 	p->qpn = qpn;
 	p->peer = peer;
 	memcpy(p->bytes, bytes, len);
+	return p;
+}
+
+/* The packet has come to the bottleneck in front of its host. */
+static void arrive(struct sim *s, void *obj, u64 arg)
+{
+	struct sim_packet *p = obj;
+	struct sim_host *h = &s->hosts[p->peer->to];
+	u64 when = queue(s, &h->in_free_ns, s->cfg.in_rate, s->cfg.in_queue, p->len);
+
+	if (!when) {
+		s->nr_lost++;
+		h->in_lost++;
+		sim_trace(s, "-x", p->peer->host->nr, h->nr, p->bytes, p->len);
+		return;
+	}
+	h->in_peak = max(h->in_peak, sim_net_queued(h));
+	sim_host_at_owned(h, when, deliver, make(p->peer, p->qpn, p->bytes, p->len), arg);
+}
+
+static void schedule(struct sim *s, u64 when, struct sim_packet *p, bool is_copy)
+{
 	if (s->is_faulty && sim_chance(&s->rng, s->cfg.strange))
 		p->len = sim_forge_strange(s, p->bytes, p->len);
 	if (s->is_faulty && sim_chance(&s->rng, s->cfg.flips))
 		flip(s, p);
-	sim_host_at_owned(&s->hosts[peer->to], when, deliver, p, is_copy);
+	sim_host_at_owned(&s->hosts[p->peer->to], when, s->cfg.in_rate ? arrive : deliver,
+			  p, is_copy);
 }
 
 void sim_net_send(struct sim *s, u32 from, u32 to, u32 qpn, const u8 *p, u32 len)
@@ -127,20 +160,21 @@ void sim_net_send(struct sim *s, u32 from, u32 to, u32 qpn, const u8 *p, u32 len
 	struct sim_peer *peer = sim_peer(s, from, to);
 	struct sim_link *l = &peer->link;
 	const struct sim_cfg *c = &s->cfg;
-	u64 when = queue(s, l, len);
+	u64 when = queue(s, &l->free_ns, c->rate, c->queue, len);
+	bool is_dropped = s->drops && s->drops(s, from, p, len);
 
 	s->nr_packets++;
 	s->nr_bytes += len;
-	if (!when || is_lost(s, l) || l->blocked_ns > s->now) {
+	if (!when || is_dropped || is_lost(s, l) || l->blocked_ns > s->now) {
 		s->nr_lost++;
 		sim_trace(s, "-x", from, to, p, len);
 		return;
 	}
-	when += c->delay_ns + sim_below(&s->rng, c->jitter_ns + 1);
+	when += c->delay_ns + l->extra_ns + sim_below(&s->rng, c->jitter_ns + 1);
 	if (s->is_faulty && sim_chance(&s->rng, c->reorder))
 		when += sim_below(&s->rng, 8 * c->delay_ns + KR_MSEC);
-	schedule(s, when, peer, qpn, p, len, false);
+	schedule(s, when, make(peer, qpn, p, len), false);
 	if (s->is_faulty && sim_chance(&s->rng, c->dup))
-		schedule(s, when + sim_below(&s->rng, 4 * c->delay_ns + 1), peer,
-			 qpn, p, len, true);
+		schedule(s, when + sim_below(&s->rng, 4 * c->delay_ns + 1),
+			 make(peer, qpn, p, len), true);
 }

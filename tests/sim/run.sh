@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # run.sh KRSIM TAP: the fixed seeds of the regression run, a test per group of
-# seeds, as TAP lines into TAP.  What a failed group printed goes to stderr.
+# seeds, as TAP lines into TAP; then the scenarios, in the fast build KRSIM without
+# -asan.  What a failed group printed goes to stderr.
 
 set -u
 krsim=$1
@@ -77,3 +78,8 @@ group 'a storm of connects' --seed 1 --seeds 1 hosts=2 conns=3000 \
 	work_ns=20000000 stream_max=100 backlog=4096 storm=1000000
 group 'storms from many hosts to one' --seed 1 --seeds 3 hosts=40 conns=800 \
 	stream_max=1000 storm=900000
+
+krsim=${krsim%-asan}
+for family in opening recovery silence loss window turns order acks bottleneck; do
+	group "time of $family" --scenarios "$family"
+done

@@ -17,6 +17,7 @@
  *   wrap     starts near a wrap of some number
  *   fault    partitions, reboots, lost paths, memory and slots that run out
  *   check    what must hold, known independently of core
+ *   flow     scenarios in which time is measured: see flow.h
  *   trace    packets in words, and a digest of the run
  */
 #ifndef KRCORE_SIM_SIM_H
@@ -43,6 +44,7 @@ struct sim_cfg {
 	u64 user_timeout_ns, host_timeout_ns, give_up_ns, backlog;
 	u64 hold, keepalive, close_early, abort, stall, reject, cork, resize;
 	u64 mtu, delay_ns, jitter_ns, rate, queue;
+	u64 in_rate, in_queue;		/* shared by all who send to a host; 0: none */
 	u64 loss, burst, holes, dup, reorder, flips;
 	u64 partitions, outage_ns, reboots, drops, path_losses, slots, slot_stops, nomem;
 	u64 corrupt, strange, stale, forged, wrap, storm, leave;
@@ -137,12 +139,20 @@ struct sim_packet {
 struct sim_link {
 	u64 free_ns;			/* the bottleneck is busy until then */
 	u64 blocked_ns;			/* partitioned until then */
+	u64 extra_ns;			/* beside the delay of all */
 	u32 burst_left;			/* packets to lose */
 	u32 holes_left;			/* packets of which half are lost */
 };
 
+enum { SIM_FRAMING = 60 };		/* bytes of a packet on the wire beside ours */
+
+/* Does this packet get lost? */
+typedef bool (*sim_drop_fn)(struct sim *s, u32 from, const u8 *p, u32 len);
+
 void sim_net_send(struct sim *s, u32 from, u32 to, u32 qpn, const u8 *p, u32 len);
 bool sim_net_is_blocked(struct sim *s, u32 from, u32 to);
+/* Bytes in front of the host's shared bottleneck. */
+u64 sim_net_queued(const struct sim_host *h);
 /* The packet arrives at once.  @is_checked: it is for no VQP but those of @from. */
 void sim_net_inject(struct sim *s, u32 from, u32 to, const u8 *bytes, u32 len,
 		    bool is_checked);
@@ -198,6 +208,8 @@ struct sim_host {
 	u64 paused_ns;			/* it stands still until then */
 	struct kr_rate gone_rate;
 	u32 backlog;			/* unconfirmed and not accepted yet */
+	u64 in_free_ns;			/* its shared bottleneck is busy until then */
+	u64 in_peak, in_lost;	/* bytes that were queued; packets lost there */
 	struct list_head peers;		/* in the order made */
 	struct list_head starved;
 };
@@ -283,6 +295,10 @@ struct sim_conn {
 
 extern const struct kr_ops sim_ops;
 
+/* The part of struct kr_ops that is the host's. */
+void sim_path_event(struct kr_assoc *a, enum kr_path_event event);
+void sim_path_req(struct kr_assoc *a, const struct kr_path_msg *pm);
+
 /* The part of sim_ops that is the user's. */
 int sim_incoming(struct kr_assoc *a, const struct kr_connect *c, struct kr_vqp **out);
 void sim_event(struct kr_vqp *v, u32 events);
@@ -343,6 +359,9 @@ void sim_trace(struct sim *s, const char *what, u32 from, u32 to, const u8 *p,
 __attribute__((format(printf, 2, 3)))
 void sim_note(const struct sim *s, const char *format, ...);
 
+/* flow.c: runs the families of scenarios named, or all; an exit status. */
+int sim_scenarios(char **names);
+
 /* config.c */
 void sim_cfg_draw(struct sim_cfg *cfg, u64 seed, bool has_flips);
 /* "name=value" changes one; false: no such name. */
@@ -364,6 +383,8 @@ struct sim {
 	struct sim_heap heap;
 	struct sim_packet *old[SIM_OLD_MAX];
 	u64 nr_old;
+	const struct kr_ops *ops;	/* whose programs run */
+	sim_drop_fn drops;		/* NULL: only chance decides */
 	struct sim_host *hosts;
 	struct sim_map peers;		/* by both hosts */
 	struct sim_map assocs;		/* by tag */
