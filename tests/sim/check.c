@@ -72,6 +72,16 @@ void sim_check_bytes(const struct sim *s, struct sim_ep *ep, const u8 *p, u32 le
 			 (unsigned long)pos, (unsigned long)(pos + len));
 }
 
+void sim_check_id(struct sim *s, const struct sim_ep *ep)
+{
+	u64 key = sim_mix(ep->sv->v.id ^ ep->sv->v.assoc->local_id) | 1;
+
+	if (!ep->sv->v.id || sim_map_get(&s->ids, key))
+		sim_fail(s, "connection %u: id %lx of its VQP was used before",
+			 ep->conn->nr, (unsigned long)ep->sv->v.id);
+	sim_map_add(&s->ids, key, s);
+}
+
 void sim_check_eof(const struct sim *s, const struct sim_ep *ep)
 {
 	const struct sim_ep *other = sim_ep_other(ep);

@@ -176,28 +176,59 @@ static bool forge_hello(struct sim *s, struct forgery *f)
 	return true;
 }
 
-/* A packet of the real peer, but for what version 1 does not know. */
+/* What the real peer of some VQP could say to it; false: it has none now. */
+static bool put_real(struct sim *s, struct forgery *f)
+{
+	const struct sim_conn *c = &s->conns[sim_below(&s->rng, s->cfg.conns)];
+	const struct sim_ep *ep = sim_chance(&s->rng, SIM_PPM / 2) ? c->client :
+								     c->attempts;
+
+	if (!ep || ep->is_released || !ep->peer->assoc ||
+	    ep->peer->assoc->a.path != KR_PATH_READY)
+		return false;
+	f->victim = ep->host;
+	f->tag = ep->peer->assoc->a.local_id;
+	put_vqp_msg(s, f, ep->sv->v.id, ep->sv->v.peer_id);
+	return true;
+}
+
+/* A header that version 1 does not know. */
 static bool forge_version(struct sim *s, struct forgery *f)
 {
 	static const u8 at[] = { 0, 1, 2, 3, 16, 23 };
-	const struct sim_packet *p = sim_stale_any(s);
 	u8 bit = 1u << sim_below(&s->rng, 8);
-	u8 *byte = &f->bytes[at[sim_below(&s->rng, sizeof(at))]];
+	u32 i = sim_below(&s->rng, sizeof(at));
 
-	if (!p || p->len > sizeof(f->bytes))
+	if (!put_real(s, f))
 		return false;
-	f->victim = &s->hosts[p->peer->to];
-	f->len = p->len;
-	memcpy(f->bytes, p->bytes, p->len);
-	if (byte == &f->bytes[1] && bit == KR_PF_ACK_NOW)
+	if (at[i] == 1 && bit == KR_PF_ACK_NOW)
 		bit <<= 1;
-	*byte ^= bit;
+	f->bytes[at[i]] ^= bit;
+	return true;
+}
+
+/* A message that version 1 does not know: its flags, its zeros, its length. */
+static bool forge_message(struct sim *s, struct forgery *f)
+{
+	u8 *p = f->bytes + KR_HDR_LEN;
+	u32 what = sim_below(&s->rng, 3);
+
+	if (!put_real(s, f))
+		return false;
+	if (what == 0 || p[0] == KR_MSG_DATA) {
+		p[1] |= 0x80;
+	} else if (what == 1) {
+		p[4 + sim_below(&s->rng, 4)] = 1;
+	} else {
+		put_unaligned_be16(get_unaligned_be16(p + 2) + 4, p + 2);
+		put_header(f, f->len - KR_HDR_LEN + 4);
+	}
 	return true;
 }
 
 static bool (*const kinds[])(struct sim *s, struct forgery *f) = {
 	forge_noise, forge_untagged, forge_tag, forge_known_tag, forge_token,
-	forge_claim, forge_gone, forge_hello, forge_version,
+	forge_claim, forge_gone, forge_hello, forge_version, forge_message,
 };
 
 static void on_forged(struct sim *s, void *obj, u64 arg)

@@ -95,6 +95,7 @@ void sim_hosts_clean(struct sim *s)
 	}
 	sim_map_clean(&s->peers);
 	sim_map_clean(&s->assocs);
+	sim_map_clean(&s->ids);
 	free(s->hosts);
 }
 

@@ -74,10 +74,11 @@ group 'peers that stay when the other leaves' --seed 1 --seeds 5 conns=60 \
 group 'hosts that stand still' --seed 1 --seeds 10 conns=60 pauses=8
 group 'clocks that jump, timers that are late' --seed 1 --seeds 10 conns=60 \
 	jumps=8 late_ns=20000000
-group 'a storm of connects' --seed 1 --seeds 1 hosts=2 conns=3000 \
-	work_ns=20000000 stream_max=100 backlog=4096 storm=1000000
+group 'a storm of connects' --seed 2 --seeds 1 hosts=2 conns=3000 \
+	work_ns=20000000 stream_max=100 backlog=4096 storm=1000000 \
+	give_up_ns=5000000000
 group 'storms from many hosts to one' --seed 1 --seeds 3 hosts=40 conns=800 \
-	stream_max=1000 storm=900000
+	stream_max=1000 storm=900000 give_up_ns=5000000000
 
 krsim=${krsim%-asan}
 for family in opening recovery silence loss window turns order acks bottleneck; do

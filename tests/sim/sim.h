@@ -159,8 +159,6 @@ void sim_net_inject(struct sim *s, u32 from, u32 to, const u8 *bytes, u32 len,
 
 /* stale.c */
 void sim_stale_keep(struct sim *s, const struct sim_packet *p);
-/* One of those kept, or NULL. */
-struct sim_packet *sim_stale_any(struct sim *s);
 void sim_stale_start(struct sim *s);
 void sim_stale_clean(struct sim *s);
 
@@ -342,6 +340,8 @@ __attribute__((noreturn, format(printf, 2, 3)))
 void sim_fail(const struct sim *s, const char *format, ...);
 void sim_check_bounds(const struct sim *s, const struct sim_ep *ep);
 void sim_check_bytes(const struct sim *s, struct sim_ep *ep, const u8 *p, u32 len);
+/* The VQP has got an id. */
+void sim_check_id(struct sim *s, const struct sim_ep *ep);
 void sim_check_eof(const struct sim *s, const struct sim_ep *ep);
 void sim_check_opened(const struct sim *s, struct sim_ep *ep);
 void sim_check_released(const struct sim *s, const struct sim_ep *ep);
@@ -388,6 +388,7 @@ struct sim {
 	struct sim_host *hosts;
 	struct sim_map peers;		/* by both hosts */
 	struct sim_map assocs;		/* by tag */
+	struct sim_map ids;		/* of VQPs, with their association */
 	struct sim_conn *conns;
 	u64 nr_conns;			/* those of the profile and the last ones */
 	u64 nr_last;			/* of one round */

@@ -19,7 +19,7 @@ void sim_stale_keep(struct sim *s, const struct sim_packet *p)
 {
 	u64 i = s->nr_old;
 
-	if (!s->is_faulty || (!s->cfg.stale && !s->cfg.forged))
+	if (!s->is_faulty || !s->cfg.stale)
 		return;
 	if (i == SIM_OLD_MAX) {
 		if (!is_path_msg(p) && sim_below(&s->rng, KEEP_ONE_IN))
@@ -33,14 +33,14 @@ void sim_stale_keep(struct sim *s, const struct sim_packet *p)
 	memcpy(s->old[i], p, sizeof(*p) + p->len);
 }
 
-struct sim_packet *sim_stale_any(struct sim *s)
+static struct sim_packet *any(struct sim *s)
 {
 	return s->nr_old ? s->old[sim_below(&s->rng, s->nr_old)] : NULL;
 }
 
 static void on_stale(struct sim *s, void *obj, u64 arg)
 {
-	const struct sim_packet *p = sim_stale_any(s);
+	const struct sim_packet *p = any(s);
 
 	if (p)
 		sim_net_inject(s, p->peer->host->nr, p->peer->to, p->bytes,

@@ -147,6 +147,8 @@ void sim_released(struct kr_vqp *v)
 
 	ep->is_released = true;
 	ep->accepted = v->rx.accepted - ep->rx_start;
+	if (v->assoc)
+		sim_check_id(ep->conn->sim, ep);
 	sim_note(ep->conn->sim, "host %u: VQP %lx of connection %u is %s, err %d",
 		 ep->host->nr, (unsigned long)v->id, ep->conn->nr,
 		 kr_vqp_state_name(v->state), v->err);
