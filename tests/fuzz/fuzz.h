@@ -6,15 +6,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-static inline void check(bool is_true)
+/* Says which check it was, and ends. */
+#define check(is_true) \
+	((is_true) ? (void)0 : check_failed(#is_true, __FILE__, __LINE__))
+
+__attribute__((noreturn))
+static inline void check_failed(const char *what, const char *file, int line)
 {
-	if (!is_true)
-		abort();
+	fprintf(stderr, "%s:%d: not so: %s\n", file, line, what);
+	abort();
 }
 
 /* What is left of the input; the end of it reads as zeros. */

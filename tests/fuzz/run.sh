@@ -42,7 +42,6 @@ fuzz_afl()
 	out=$dir/$1.afl
 	from=$seeds/$1
 	[ ! -d "$out/default/queue" ] || from=-
-	rm -rf "$out/default/crashes" "$out/default/hangs"
 	AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES=1 AFL_SKIP_CPUFREQ=1 AFL_NO_AFFINITY=1 \
 		AFL_NO_UI=1 afl-fuzz -i "$from" -o "$out" -V "$seconds" -t 5000 -m none \
 		"$dir/fuzz_$1" >>"$dir/$1.log" 2>&1 || return 1
