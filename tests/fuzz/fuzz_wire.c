@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * fuzz_wire: any bytes as a packet.  What is decoded lies inside the bytes, and
- * header and messages encode to what they were decoded from.
+ * header and messages encode to what they were decoded from.  What is told to strangers
+ * is never longer than what they sent, nor answered again.
  */
-#include "core/wire.h"
+#include "core/drive.h"
 #include "fuzz.h"
 #include "unit/core_env.h"
 
@@ -45,6 +46,26 @@ static size_t encode(u8 *again, const struct kr_msg *m)
 	abort();
 }
 
+/* As a packet that nobody here has an association for. */
+static void check_stranger(const u8 *data, size_t len)
+{
+	u8 gone[KR_PACKET_GONE_LEN];
+	struct kr_packet p, answer;
+	struct kr_end end;
+
+	kr_packet_sort(data, len, &p);
+	check((p.kind == KR_PACKET_TAGGED) == !!p.hdr.tag);
+	if (p.kind == KR_PACKET_PATH_REQ)
+		check(p.pm.assoc && p.pm.end.qpn >= 2 && p.pm.end.mtu >= KR_PKT_MIN);
+	if (p.kind != KR_PACKET_TAGGED || !kr_packet_wants_gone(&p, &end))
+		return;
+	check(end.qpn >= 2 && end.qpn < 1u << 24 && end.mtu >= KR_PKT_MIN);
+	check(kr_packet_put_gone(gone, p.hdr.tag) == sizeof(gone) && sizeof(gone) <= len);
+	kr_packet_sort(gone, sizeof(gone), &answer);
+	check(answer.kind == KR_PACKET_GONE && answer.gone_id == p.hdr.tag);
+	check(!kr_packet_wants_gone(&answer, &end));
+}
+
 int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 {
 	static u8 again[KR_MSG_HDR_LEN + 0xffff];
@@ -55,6 +76,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 
 	if (!kr_wire_get_hdr(data, len, &h))
 		return 0;
+	check_stranger(data, len);
 	kr_wire_put_hdr(again, &h);
 	check(!memcmp(again, data, KR_HDR_LEN));
 	check(KR_HDR_LEN + h.body_len <= len);
