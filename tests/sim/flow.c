@@ -12,6 +12,7 @@
 #define PATIENCE_NS (60 * KR_SEC)
 
 static u32 nr_over;
+static bool is_traced;
 
 static struct scene *scene_of(struct sim *s)
 {
@@ -202,7 +203,9 @@ void flow_ask(struct flow *f, u32 message, u64 pause_ns)
 {
 	f->message = message;
 	f->pause_ns = pause_ns;
-	f->samples = calloc(FLOW_SAMPLES_MAX, sizeof(f->samples[0]));
+	f->nr_samples = 0;
+	if (!f->samples)
+		f->samples = calloc(FLOW_SAMPLES_MAX, sizeof(f->samples[0]));
 	if (!f->samples)
 		abort();
 	on_question(f->sim, f, 0);
@@ -283,7 +286,7 @@ struct scene *scene_create(u32 hosts, u32 nr_flows)
 	s->now = KR_SEC;
 	s->ops = &flow_ops;
 	s->drops = drops;
-	s->is_traced = getenv("FLOW_TRACE");
+	s->is_traced = is_traced;
 	s->is_faulty = true;
 	s->cfg.hosts = hosts;
 	s->cfg.slots = 4096;
@@ -405,12 +408,13 @@ static const struct {
 	{ "bottleneck", flow_bottle },
 };
 
-int sim_scenarios(char **names)
+int sim_scenarios(char **names, bool has_trace)
 {
 	bool is_known = !*names;
 	char **name;
 	u32 i;
 
+	is_traced = has_trace;
 	for (i = 0; i < ARRAY_SIZE(families); i++) {
 		for (name = names; *name && strcmp(*name, families[i].name); name++)
 			;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * krsim [--seed N] [--seeds N] [--trace] [--digest] [--flips] [NAME=VALUE...]
- * krsim --scenarios [FAMILY...]
+ * krsim --scenarios [--trace] [FAMILY...]
  *
  * Each seed draws a profile and runs it: programs work while the network and
  * the hosts fail; faults stop and everybody finishes; what stays open must be
@@ -274,5 +274,5 @@ int main(int argc, char **argv)
 	}
 	o.settings = argv + optind;
 	signal(SIGABRT, on_abort);
-	return o.has_scenarios ? sim_scenarios(o.settings) : run_all(&o);
+	return o.has_scenarios ? sim_scenarios(o.settings, o.is_traced) : run_all(&o);
 }

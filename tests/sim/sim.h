@@ -360,7 +360,7 @@ __attribute__((format(printf, 2, 3)))
 void sim_note(const struct sim *s, const char *format, ...);
 
 /* flow.c: runs the families of scenarios named, or all; an exit status. */
-int sim_scenarios(char **names);
+int sim_scenarios(char **names, bool has_trace);
 
 /* config.c */
 void sim_cfg_draw(struct sim_cfg *cfg, u64 seed, bool has_flips);
