@@ -11,7 +11,8 @@
 #   make unit     the unit tests; abi-test krcorectl-test preload-test sim-test
 #                 lab-test: the other parts of make test
 #   make vm-test  all lab cases; VM_ARGS='-k netem' for some of them
-#   make sim      SEEDS=1000 random profiles in the simulator
+#   make sim      SEEDS=1000 random profiles in the simulator, HOSTS=2 to 1000,
+#                 JOBS=1 process
 #   make mutants  plant known bugs: does the simulator notice?
 #   make tsan     unit tests, shim and simulator under ThreadSanitizer
 #   make fuzz     FUZZ_SECONDS=60 any bytes to each decoder; afl: by AFL++

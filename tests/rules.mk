@@ -62,8 +62,9 @@ vm-test: all
 
 -include $(SOCKTEST_OBJS:.o=.d)
 
-# sim: the simulator.  SEEDS=N runs N profiles from SEED on in the fast build;
-# sim-test runs fixed seeds under the sanitizers.
+# sim: the simulator.  SEEDS=N runs N profiles from SEED on in the fast build, in
+# JOBS processes; HOSTS=N sets how many hosts each has.  sim-test runs fixed seeds
+# under the sanitizers.
 SIM_SRCS := $(wildcard tests/sim/*.c)
 SIM_CF    = $(UCFLAGS) -O3 -flto=auto -DSIM_HAS_POOL=1 -I$(CURDIR)/kmod
 SIM_OBJS := $(patsubst tests/sim/%.c,$(BUILD)/tests/sim/asan/%.o,$(SIM_SRCS))
@@ -71,6 +72,7 @@ SIM_FAST := $(patsubst tests/sim/%.c,$(BUILD)/tests/sim/fast/%.o,$(SIM_SRCS)) \
 	    $(patsubst kmod/core/%.c,$(BUILD)/tests/sim/fast/core/%.o,$(wildcard kmod/core/*.c))
 SEED     ?= $(shell date +%s)
 SEEDS    ?= 1000
+JOBS     ?= $(shell nproc)
 
 $(BUILD)/tests/sim/asan/%.o: tests/sim/%.c
 	@mkdir -p $(@D)
@@ -94,14 +96,19 @@ $(BUILD)/tests/sim/krsim: $(SIM_FAST)
 .PHONY: sim-test
 
 sim: $(BUILD)/tests/sim/krsim
-	$(Q)$< --seed $(SEED) --seeds $(SEEDS)
+	$(Q)$< --seed $(SEED) --seeds $(SEEDS) --jobs $(JOBS) $(HOSTS:%=hosts=%)
 
 sim-test: $(BUILD)/tests/sim/krsim-asan $(BUILD)/tests/sim/krsim
 	$(Q)tests/sim/run.sh $< $(BUILD)/tests/sim/sim.tap
 	$(Q)tests/summary.sh count $(BUILD)/tests/sim/sim.tap
 
 # mutants: does the simulator notice bugs?  MUTANTS='NAME...' plants some of them.
-.PHONY: mutants
+# shrink-test: does --shrink make short traces of some?
+SHRINK_MUTANTS = ignored-rst lost-last-word window-overrun own-window-moved
+.PHONY: mutants shrink-test
+shrink-test:
+	$(Q)tests/sim/mutants --shrink --seeds 400 $(SHRINK_MUTANTS)
+
 mutants:
 	$(Q)tests/sim/mutants $(MUTANTS)
 

@@ -13,13 +13,13 @@ void sim_fail(const struct sim *s, const char *format, ...)
 {
 	va_list ap;
 
-	fflush(stdout);
-	fprintf(stderr, "seed %lu failed at %.6f s: ", (unsigned long)s->seed,
-		s->now / 1e9);
 	va_start(ap, format);
-	vfprintf(stderr, format, ap);
+	vsnprintf(sim_report->said, sizeof(sim_report->said), format, ap);
 	va_end(ap);
-	fputc('\n', stderr);
+	sim_note(s, "%s", sim_report->said);
+	fflush(stdout);
+	fprintf(stderr, "seed %lu failed at %.6f s: %s\n", (unsigned long)s->seed,
+		(s->now - SIM_START_NS) / 1e9, sim_report->said);
 	abort();
 }
 

@@ -2,7 +2,14 @@
 /* The profile that a seed draws, and its values by name. */
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include "sim.h"
+
+/* What one seed may cost, in all: a second or two of real time. */
+enum {
+	BYTES_MAX = 64 << 20,
+	PIECES_MAX = 1000000,
+};
 
 static const struct {
 	const char *name;
@@ -22,7 +29,7 @@ static const struct {
 	NAME(nomem), NAME(corrupt), NAME(strange), NAME(stale), NAME(forged),
 	NAME(wrap), NAME(storm), NAME(leave),
 	NAME(pauses), NAME(pause_ns), NAME(jumps), NAME(jump_ns),
-	NAME(late_ns),
+	NAME(late_ns), NAME(faults), NAME(skip), NAME(last),
 #undef NAME
 };
 
@@ -31,28 +38,19 @@ static u64 *value_of(struct sim_cfg *cfg, size_t i)
 	return (u64 *)((char *)cfg + names[i].at);
 }
 
-bool sim_cfg_set(struct sim_cfg *cfg, const char *name, u64 value)
+const char *sim_cfg_name(u32 nr)
 {
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(names); i++) {
-		if (strcmp(names[i].name, name))
-			continue;
-		*value_of(cfg, i) = value;
-		return true;
-	}
-	return false;
+	return nr < ARRAY_SIZE(names) ? names[nr].name : NULL;
 }
 
-void sim_cfg_print(const struct sim_cfg *cfg)
+u64 *sim_cfg_at(struct sim_cfg *cfg, const char *name)
 {
-	struct sim_cfg copy = *cfg;
 	size_t i;
 
-	printf("profile:");
 	for (i = 0; i < ARRAY_SIZE(names); i++)
-		printf(" %s=%lu", names[i].name, (unsigned long)*value_of(&copy, i));
-	putchar('\n');
+		if (!strcmp(names[i].name, name))
+			return value_of(cfg, i);
+	return NULL;
 }
 
 /* Zero in most runs, so that each fault is also met alone. */
@@ -78,16 +76,18 @@ static u64 draw_hosts(struct sim_prng *r)
 static void draw_work(struct sim_cfg *c, struct sim_prng *r)
 {
 	c->hosts = draw_hosts(r);
-	c->conns = sim_spread(r, 1, 300);
+	c->conns = sim_spread(r, 1, 1000);
 	if (c->hosts > 40)
 		c->conns = sim_between(r, c->hosts / 2, 2 * c->hosts);
 	c->work_ns = sim_spread(r, 20 * KR_MSEC, 20 * KR_SEC);
-	c->stream_max = sim_spread(r, 100, c->hosts > 40 ? 10000 : 1 << 20);
+	c->stream_max = sim_spread(r, 100, c->hosts > 40 ? 10000 : 4 << 20);
 	c->chunk_max = sim_spread(r, 1, 65536);
 	if (c->stream_max / c->chunk_max > 2000)
 		c->chunk_max = c->stream_max / 2000;
-	if (c->conns * c->stream_max > 16 << 20)
-		c->stream_max = (16 << 20) / c->conns;
+	if (c->conns * c->stream_max > BYTES_MAX)
+		c->stream_max = BYTES_MAX / c->conns;
+	if (c->conns * c->stream_max / c->chunk_max > PIECES_MAX)
+		c->chunk_max = c->conns * c->stream_max / PIECES_MAX;
 	c->think_ns = sim_spread(r, KR_USEC, KR_MSEC);
 	c->rx_limit = sim_spread(r, 1024, 1 << 20);
 	c->tx_limit = sim_spread(r, 1024, 1 << 20);
@@ -173,7 +173,26 @@ static void calm(struct sim_cfg *c)
 	c->host_timeout_ns = 0;
 }
 
-void sim_cfg_draw(struct sim_cfg *cfg, u64 seed, bool has_flips)
+static void read_settings(struct sim_cfg *cfg, char **settings)
+{
+	char *eq;
+	u64 *at;
+
+	for (; *settings; settings++) {
+		eq = strchr(*settings, '=');
+		if (eq)
+			*eq = 0;
+		at = sim_cfg_at(cfg, *settings);
+		if (!eq || !at) {
+			fprintf(stderr, "krsim: %s?\n", *settings);
+			exit(2);
+		}
+		*at = strtoull(eq + 1, NULL, 0);
+		*eq = '=';
+	}
+}
+
+void sim_cfg_draw(struct sim_cfg *cfg, u64 seed, bool has_flips, char **settings)
 {
 	struct sim_prng r;
 
@@ -190,4 +209,28 @@ void sim_cfg_draw(struct sim_cfg *cfg, u64 seed, bool has_flips)
 		cfg->flips = sim_spread(&r, 1000, 100000);
 	cfg->in_rate = maybe(&r, 200000, 2000000, 1000000000);
 	cfg->in_queue = sim_spread(&r, 50000, 2000000);
+	cfg->faults = ~0ull;
+	cfg->last = 1;
+	read_settings(cfg, settings);
+	if (cfg->hosts < 2 || cfg->hosts > SIM_HOSTS_MAX)
+		cfg->hosts = 2;
+}
+
+char *sim_cfg_changes(const struct sim_cfg *cfg, u64 profile)
+{
+	static char *const none[] = { NULL };
+	static char text[SIM_SETTINGS_MAX];
+	struct sim_cfg copy = *cfg, drawn;
+	u32 i, n = 0;
+	u64 value;
+
+	sim_cfg_draw(&drawn, profile, false, (char **)none);
+	text[0] = 0;
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		value = *value_of(&copy, i);
+		if ((!profile || value != *value_of(&drawn, i)) && n < sizeof(text))
+			n += snprintf(text + n, sizeof(text) - n, " %s=%lu",
+				      names[i].name, (unsigned long)value);
+	}
+	return text;
 }

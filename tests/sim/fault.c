@@ -82,8 +82,29 @@ static void on_slot_stop(struct sim *s, void *obj, u64 arg)
 
 void sim_fault_plan(struct sim *s, u64 nr, sim_fn fn)
 {
-	while (nr--)
-		sim_at(s, s->now + sim_below(&s->rng, s->cfg.work_ns), fn, NULL, 0);
+	u64 when;
+
+	while (nr--) {
+		when = s->now + sim_below(&s->rng, s->cfg.work_ns);
+		if (sim_fault_counts(s))
+			sim_at(s, when, fn, NULL, 0);
+	}
+}
+
+bool sim_fault_counts(struct sim *s)
+{
+	u64 nr = sim_report->faults++;
+
+	return nr < s->cfg.faults && (nr >= 64 || !(s->cfg.skip >> nr & 1));
+}
+
+bool sim_fault_hits(struct sim *s, u32 ppm)
+{
+	if (!s->is_faulty || !sim_chance(&s->rng, ppm) || !sim_fault_counts(s))
+		return false;
+	sim_note(s, "the next packet has bad luck (fault %lu)",
+		 (unsigned long)sim_report->faults - 1);
+	return true;
 }
 
 void sim_fault_start(struct sim *s)

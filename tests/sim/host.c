@@ -298,11 +298,15 @@ void sim_peer_check(struct sim_peer *p)
 
 void sim_path_event(struct kr_assoc *a, enum kr_path_event event)
 {
+	static const char *const names[] = {
+		[KR_PATH_EV_READY] = "is READY", [KR_PATH_EV_FAILED] = "failed",
+		[KR_PATH_EV_SILENT] = "is silent",
+	};
 	struct sim_assoc *as = container_of(a, struct sim_assoc, a);
 	struct sim *s = as->peer->host->sim;
 
-	sim_note(s, "host %u: path to %u: event %d", as->peer->host->nr,
-		 as->peer->to, event);
+	sim_note(s, "host %u: path to %u %s", as->peer->host->nr, as->peer->to,
+		 names[event]);
 	check_after(as->peer, WORKER_NS);
 }
 

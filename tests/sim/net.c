@@ -22,11 +22,12 @@ static void deliver(struct sim *s, void *obj, u64 arg)
 		s->nr_lost++;
 		return;
 	}
-	if (s->is_faulty && sim_chance(&s->rng, s->cfg.corrupt)) {
+	if (sim_fault_hits(s, s->cfg.corrupt)) {
 		sim_trace(s, "-!", p->peer->host->nr, h->nr, p->bytes, p->len);
 		s->nr_corrupt++;
 		return;
 	}
+	s->nr_delivered++;
 	sim_trace(s, arg ? ">>" : "->", p->peer->host->nr, h->nr, p->bytes, p->len);
 	sim_stale_keep(s, p);
 	sim_host_receive(h, p->bytes, p->len);
@@ -42,15 +43,15 @@ static bool is_lost(struct sim *s, struct sim_link *l)
 		l->burst_left--;
 		return true;
 	}
-	if (sim_chance(&s->rng, c->burst))
+	if (sim_fault_hits(s, c->burst))
 		l->burst_left = sim_between(&s->rng, 1, 40);
-	if (sim_chance(&s->rng, c->holes))
+	if (sim_fault_hits(s, c->holes))
 		l->holes_left = sim_between(&s->rng, 20, 300);
 	if (l->holes_left) {
 		l->holes_left--;
 		return sim_chance(&s->rng, SIM_PPM / 2);
 	}
-	return sim_chance(&s->rng, c->loss);
+	return sim_fault_hits(s, c->loss);
 }
 
 /*
@@ -154,9 +155,9 @@ static void arrive(struct sim *s, void *obj, u64 arg)
 
 static void schedule(struct sim *s, u64 when, struct sim_packet *p, bool is_copy)
 {
-	if (s->is_faulty && sim_chance(&s->rng, s->cfg.strange))
+	if (sim_fault_hits(s, s->cfg.strange))
 		p->len = sim_forge_strange(s, p->bytes, p->len);
-	if (s->is_faulty && sim_chance(&s->rng, s->cfg.flips))
+	if (sim_fault_hits(s, s->cfg.flips))
 		flip(s, p);
 	sim_host_at_owned(&s->hosts[p->peer->to], when, s->cfg.in_rate ? arrive : deliver,
 			  p, is_copy);
@@ -178,10 +179,10 @@ void sim_net_send(struct sim *s, u32 from, u32 to, u32 qpn, const u8 *p, u32 len
 		return;
 	}
 	when += c->delay_ns + l->extra_ns + sim_below(&s->rng, c->jitter_ns + 1);
-	if (s->is_faulty && sim_chance(&s->rng, c->reorder))
+	if (sim_fault_hits(s, c->reorder))
 		when += sim_below(&s->rng, 8 * c->delay_ns + KR_MSEC);
 	schedule(s, when, make(peer, qpn, p, len), false);
-	if (s->is_faulty && sim_chance(&s->rng, c->dup))
+	if (sim_fault_hits(s, c->dup))
 		schedule(s, when + sim_below(&s->rng, 4 * c->delay_ns + 1),
 			 make(peer, qpn, p, len), true);
 }

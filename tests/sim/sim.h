@@ -3,7 +3,10 @@
  * A simulation of krcore: N hosts with an association for each pair that talks,
  * in virtual time on a faulty network.  One seed decides everything.
  *
- *   main     options, seeds, the run: work, drain, idle, end
+ *   main     options
+ *   hunt     many seeds in several processes, and what it says meanwhile
+ *   shrink   the shortest run that still fails
+ *   run      of one seed: work, drain, idle, end
  *   config   the seed's profile: which faults, how much work
  *   event    what happens next
  *   map      objects by number
@@ -34,6 +37,8 @@ enum {
 	SIM_STRANGE_MAX = 32,		/* bytes that another version adds */
 };
 
+#define SIM_START_NS KR_SEC		/* when a run begins: time is never 0 */
+
 struct sim;
 struct sim_host;
 
@@ -49,6 +54,8 @@ struct sim_cfg {
 	u64 partitions, outage_ns, reboots, drops, path_losses, slots, slot_stops, nomem;
 	u64 corrupt, strange, stale, forged, wrap, storm, leave;
 	u64 pauses, pause_ns, jumps, jump_ns, late_ns;
+	u64 faults, skip;		/* the first ones happen; a bit for each that does not */
+	u64 last;			/* 0: no connections at the end */
 };
 
 /* event.c */
@@ -325,6 +332,10 @@ void sim_user_describe(const struct sim *s);
 /* fault.c */
 void sim_fault_start(struct sim *s);
 void sim_fault_stop(struct sim *s);
+/* One that chance wants: counts it; false: the settings leave it out. */
+bool sim_fault_counts(struct sim *s);
+/* One for a packet: does it happen? */
+bool sim_fault_hits(struct sim *s, u32 ppm);
 /* @fn happens @nr times while programs work. */
 void sim_fault_plan(struct sim *s, u64 nr, sim_fn fn);
 struct sim_host *sim_any_host(struct sim *s);
@@ -363,16 +374,61 @@ void sim_note(const struct sim *s, const char *format, ...);
 int sim_scenarios(char **names, bool has_trace);
 
 /* config.c */
-void sim_cfg_draw(struct sim_cfg *cfg, u64 seed, bool has_flips);
-/* "name=value" changes one; false: no such name. */
-bool sim_cfg_set(struct sim_cfg *cfg, const char *name, u64 value);
-void sim_cfg_print(const struct sim_cfg *cfg);
+void sim_cfg_draw(struct sim_cfg *cfg, u64 seed, bool has_flips, char **settings);
+/* NULL: no such name. */
+u64 *sim_cfg_at(struct sim_cfg *cfg, const char *name);
+/* Of each in turn, then NULL. */
+const char *sim_cfg_name(u32 nr);
+enum { SIM_SETTINGS_MAX = 4096 };
+/* " name=value" for those that the seed @profile draws otherwise; for all, if 0. */
+char *sim_cfg_changes(const struct sim_cfg *cfg, u64 profile);
+
+/* main.c */
+struct sim_options {
+	u64 seed;
+	u64 nr_seeds;
+	u64 profile;			/* the seed that draws it, 0: the run's own */
+	u64 jobs;
+	u64 seconds;			/* 0: no limit */
+	bool is_traced;
+	bool counts_lines;
+	bool has_digest;
+	bool has_flips;
+	bool is_shrunk;
+	bool has_scenarios;
+	const char *json;
+	char **settings;
+};
+
+/* What becomes of a run, in memory that processes share. */
+struct sim_report {
+	char said[240];			/* by sim_fail() */
+	u64 lines;			/* of its trace */
+	u64 nr_alike;			/* packets in a row that say nothing */
+	u64 faults;			/* that chance wanted */
+};
+
+extern struct sim_report *sim_report;
+
+/* A crash or a failed check prints the command that repeats the seed. */
+void sim_note_command(const struct sim_options *o, u64 seed);
+double sim_seconds(void);
+/* Memory of zeroes for this process and those it forks. */
+void *sim_shared(size_t size);
+
+/* run.c */
+void sim_run(struct sim *s, const struct sim_options *o, u64 seed,
+	     const struct sim_cfg *cfg);
+
+/* hunt.c and shrink.c: the exit status */
+int sim_hunt(const struct sim_options *o);
+int sim_shrink(const struct sim_options *o);
 
 struct sim {
 	u64 seed;
 	u64 now;
-	const char *args;		/* of the command to paste */
 	bool is_traced;
+	bool counts_lines;		/* of the trace, printed or not */
 	bool has_digest;
 	u64 digest;			/* of all packets and events */
 	bool is_draining;
@@ -393,7 +449,7 @@ struct sim {
 	u64 nr_conns;			/* those of the profile and the last ones */
 	u64 nr_last;			/* of one round */
 	u64 nr_eps, nr_assocs;
-	u64 nr_events, nr_packets, nr_lost, nr_corrupt, nr_bytes;
+	u64 nr_events, nr_packets, nr_delivered, nr_lost, nr_corrupt, nr_bytes;
 	u64 nr_open, nr_clean, nr_reset, nr_refused;
 };
 

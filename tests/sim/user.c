@@ -17,6 +17,19 @@ enum {
 
 static void on_step(struct sim *s, void *obj, u64 arg);
 
+/* A line of the trace about one end of a connection. */
+static void say(const struct sim_ep *ep, const char *what)
+{
+	sim_note(ep->conn->sim, "host %u, connection %u: %s", ep->host->nr,
+		 ep->conn->nr, what);
+}
+
+static void say_bytes(const struct sim_ep *ep, const char *what, u64 from, u64 to)
+{
+	sim_note(ep->conn->sim, "host %u, connection %u: %s %lu-%lu", ep->host->nr,
+		 ep->conn->nr, what, (unsigned long)from, (unsigned long)to);
+}
+
 /* Something happened: the program looks soon. */
 static void wake(struct sim_ep *ep, u64 within_ns)
 {
@@ -121,6 +134,7 @@ void sim_event(struct kr_vqp *v, u32 events)
 	if (events & KR_EV_OPEN) {
 		sim_check_opened(s, ep);
 		ep->is_open = true;
+		say(ep, "OPEN");
 		s->nr_open += !ep->is_server;
 		if (ep->is_server)
 			sim_host_at(ep->host, s->now +
@@ -129,6 +143,7 @@ void sim_event(struct kr_vqp *v, u32 events)
 	}
 	if (events & KR_EV_REFUSED) {
 		ep->is_refused = true;
+		say(ep, "REFUSED");
 		s->nr_refused++;
 	}
 	if (events & KR_EV_END) {
@@ -149,9 +164,10 @@ void sim_released(struct kr_vqp *v)
 	ep->accepted = v->rx.accepted - ep->rx_start;
 	if (v->assoc)
 		sim_check_id(ep->conn->sim, ep);
-	sim_note(ep->conn->sim, "host %u: VQP %lx of connection %u is %s, err %d",
-		 ep->host->nr, (unsigned long)v->id, ep->conn->nr,
-		 kr_vqp_state_name(v->state), v->err);
+	sim_note(ep->conn->sim, "host %u, connection %u: %s, error %d, VQP %lu.%lu is free",
+		 ep->host->nr, ep->conn->nr, kr_vqp_state_name(v->state), v->err,
+		 (unsigned long)(v->id & ((1u << KR_SLOT_BITS) - 1)),
+		 (unsigned long)(v->id >> KR_SLOT_BITS));
 	sim_check_released(ep->conn->sim, ep);
 	if (!ep->is_open)
 		leave_backlog(ep);
@@ -235,6 +251,7 @@ static void finish_write(struct sim_ep *ep)
 	}
 	if (!done)
 		return;
+	say_bytes(ep, "writes", ep->written, ep->written + done);
 	ep->written += done;
 	kr_vqp_wrote(v, done, cork_of(ep), sim_clock(ep->host));
 }
@@ -295,11 +312,13 @@ static bool read_some(struct sim_ep *ep)
 	if (len) {
 		kr_buf_read(&v->rx.buf, v->rx.read, buf, len);
 		sim_check_bytes(s, ep, buf, len);
+		say_bytes(ep, "reads", ep->read, ep->read + len);
 		ep->read += len;
 		kr_vqp_consumed(v, len, sim_clock(ep->host));
 	}
 	if (kr_rx_is_eof(&v->rx) && !ep->is_eof) {
 		ep->is_eof = true;
+		say(ep, "reads the end");
 		sim_check_eof(s, ep);
 	}
 	return len;
@@ -316,8 +335,7 @@ static void resize(struct sim_ep *ep)
 static void close_ep(struct sim_ep *ep)
 {
 	ep->is_closed = true;
-	sim_note(ep->conn->sim, "host %u: close of connection %u", ep->host->nr,
-		 ep->conn->nr);
+	say(ep, "closes");
 	ep->has_unread = kr_rx_ready(&ep->sv->v.rx) || ep->sv->v.rx.ooo.nr;
 	kr_vqp_close(&ep->sv->v, sim_clock(ep->host));
 }
@@ -333,6 +351,7 @@ static void finish(struct sim_ep *ep)
 	    (ep->conn->is_holder && !is_leaving && !s->is_releasing))
 		return;
 	ep->is_shut = true;
+	say(ep, "shuts down");
 	kr_vqp_shutdown(&ep->sv->v, sim_clock(ep->host));
 	if (is_leaving || sim_chance(&s->rng, s->cfg.close_early))
 		close_ep(ep);
@@ -362,6 +381,7 @@ static void on_step(struct sim *s, void *obj, u64 arg)
 	if (!ep->held && !ep->is_ended) {
 		if (ep->written >= ep->abort_at) {
 			ep->is_closed = true;
+			say(ep, "aborts");
 			kr_vqp_abort(&ep->sv->v, ECONNABORTED, KR_RST_ABORT,
 				     sim_clock(ep->host));
 		} else {
@@ -407,6 +427,7 @@ static void on_connect(struct sim *s, void *obj, u64 arg)
 	ep = ep_create(c, c->from, c->to->nr, false);
 	c->client = ep;
 	c->is_waiting = false;
+	say(ep, "connects");
 	v = &ep->sv->v;
 	v->tuple.family = 4;
 	v->tuple.sport = 1024 + c->nr % 50000;
