@@ -326,7 +326,7 @@ void sim_user_drain(struct sim *s, bool is_all);
 enum { SIM_LAST_ROUNDS = 2 };
 void sim_user_last(struct sim *s, u32 round);
 bool sim_user_has_last(const struct sim *s);
-bool sim_user_is_done(const struct sim *s, bool is_all);
+bool sim_user_is_done(struct sim *s, bool is_all);
 void sim_user_describe(const struct sim *s);
 
 /* fault.c */
@@ -448,6 +448,7 @@ struct sim {
 	struct sim_conn *conns;
 	u64 nr_conns;			/* those of the profile and the last ones */
 	u64 nr_last;			/* of one round */
+	u32 undone;			/* a connection: see sim_user_is_done() */
 	u64 nr_eps, nr_assocs;
 	u64 nr_events, nr_packets, nr_delivered, nr_lost, nr_corrupt, nr_bytes;
 	u64 nr_open, nr_clean, nr_reset, nr_refused;

@@ -604,18 +604,30 @@ static bool is_ep_done(const struct sim *s, const struct sim_ep *ep, bool is_all
 	       ep->written == ep->total && !kr_tx_has_unaccepted(&ep->sv->v.tx);
 }
 
-bool sim_user_is_done(const struct sim *s, bool is_all)
+static bool is_conn_done(const struct sim *s, const struct sim_conn *c, bool is_all)
 {
 	const struct sim_ep *ep;
+
+	if (c->is_waiting || !is_ep_done(s, c->client, is_all))
+		return false;
+	for (ep = c->attempts; ep; ep = ep->other_attempt)
+		if (!is_ep_done(s, ep, is_all))
+			return false;
+	return true;
+}
+
+/* The one that was not done the last time is asked first. */
+bool sim_user_is_done(struct sim *s, bool is_all)
+{
 	u32 i;
 
+	if (!is_conn_done(s, &s->conns[s->undone], is_all))
+		return false;
 	for (i = 0; i < s->nr_conns; i++) {
-		if (s->conns[i].is_waiting ||
-		    !is_ep_done(s, s->conns[i].client, is_all))
-			return false;
-		for (ep = s->conns[i].attempts; ep; ep = ep->other_attempt)
-			if (!is_ep_done(s, ep, is_all))
-				return false;
+		if (is_conn_done(s, &s->conns[i], is_all))
+			continue;
+		s->undone = i;
+		return false;
 	}
 	return true;
 }
