@@ -151,7 +151,19 @@ static bool forge_token(struct sim *s, struct forgery *f)
 static bool forge_claim(struct sim *s, struct forgery *f)
 {
 	const struct sim_host *as = sim_any_host(s);
+	const struct sim_assoc *assoc;
+	u32 i;
 
+	/* Last words that are under way are easily lost by it. */
+	for (i = 0; i < 32; i++) {
+		assoc = sim_peer(s, f->victim->nr, as->nr)->assoc;
+		if (assoc && !assoc->a.nr_vqps && assoc->a.nr_tombs)
+			break;
+		f->victim = sim_any_host(s);
+		as = sim_any_host(s);
+	}
+	if (as == f->victim)
+		return false;
 	put_path_msg(s, f, KR_MSG_PATH_REQ, as->instance,
 		     sim_host_token(f->victim, as->instance));
 	return true;

@@ -33,8 +33,9 @@ static void deliver(struct sim *s, void *obj, u64 arg)
 	sim_host_receive(h, p->bytes, p->len);
 }
 
-static bool is_lost(struct sim *s, struct sim_link *l)
+static bool is_lost(struct sim *s, struct sim_peer *peer)
 {
+	struct sim_link *l = &peer->link;
 	const struct sim_cfg *c = &s->cfg;
 
 	if (!s->is_faulty)
@@ -45,8 +46,12 @@ static bool is_lost(struct sim *s, struct sim_link *l)
 	}
 	if (sim_fault_hits(s, c->burst))
 		l->burst_left = sim_between(&s->rng, 1, 40);
-	if (sim_fault_hits(s, c->holes))
+	if (sim_fault_hits(s, c->holes)) {
 		l->holes_left = sim_between(&s->rng, 20, 300);
+		/* What comes back is lost, so that all holes are seen at once. */
+		sim_peer(s, peer->to, peer->host->nr)->link.burst_left =
+			sim_below(&s->rng, 100);
+	}
 	if (l->holes_left) {
 		l->holes_left--;
 		return sim_chance(&s->rng, SIM_PPM / 2);
@@ -173,7 +178,7 @@ void sim_net_send(struct sim *s, u32 from, u32 to, u32 qpn, const u8 *p, u32 len
 
 	s->nr_packets++;
 	s->nr_bytes += len;
-	if (!when || is_dropped || is_lost(s, l) || l->blocked_ns > s->now) {
+	if (!when || is_dropped || is_lost(s, peer) || l->blocked_ns > s->now) {
 		s->nr_lost++;
 		sim_trace(s, "-x", from, to, p, len);
 		return;

@@ -79,6 +79,15 @@ Test(input, connect__reject_says_why)
 	cr_expect_eq(a->nr_vqps, 0);
 }
 
+Test(input, reject__after_accept_is_too_late)
+{
+	connected();
+	say_code(CLIENT, KR_MSG_REJECT, c->id, 0, KR_REJECT_POLICY);
+
+	cr_expect_eq(c->state, KR_VQP_OPEN);
+	cr_expect_eq(clients[0].nr_released, 0);
+}
+
 Test(input, connect__other_kinds_are_rejected)
 {
 	pair_init();
