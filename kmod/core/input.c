@@ -144,6 +144,7 @@ static bool merge(struct kr_assoc *a, struct kr_vqp *v, u64 accepted, u64 edge)
 		kr_vqp_pump(v);
 	}
 	if (is_progress) {
+		v->moved_ns = a->now;
 		v->give_up_ns = 0;
 		a->ops->event(v, KR_EV_WRITE);
 	}
@@ -315,6 +316,22 @@ static bool take_messages(struct kr_assoc *a, const u8 *p, const u8 *end)
 	return true;
 }
 
+/*
+ * Does a message say that the peer has another association with us than we think?
+ * Then the packet, although it has our tag, proves no path for this one.
+ */
+static bool names_another(const struct kr_assoc *a, const u8 *p, const u8 *end)
+{
+	struct kr_path_msg pm;
+	struct kr_msg m;
+
+	while (p != end && kr_wire_get_msg(&p, end, &m))
+		if ((m.type == KR_MSG_PATH_REQ || m.type == KR_MSG_PATH_REP) &&
+		    kr_wire_get_path(&m, &pm) && pm.assoc != a->remote_id)
+			return true;
+	return false;
+}
+
 static void path_proven(struct kr_assoc *a)
 {
 	a->heard_ns = a->now;
@@ -340,7 +357,9 @@ void kr_assoc_input(struct kr_assoc *a, const struct kr_hdr *h, const u8 *body,
 		a->stats.rx_malformed++;
 		return;
 	}
-	path_proven(a);
+	if ((a->is_proven && a->path == KR_PATH_READY) ||
+	    !names_another(a, body, body + h->body_len))
+		path_proven(a);
 	if (h->pn && kr_channel_is_known(&a->ch, h->pn))
 		kr_channel_receive(&a->ch, h->pn, true, now);
 	else if (take_messages(a, body, body + h->body_len) && h->pn)

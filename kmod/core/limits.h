@@ -51,6 +51,9 @@ enum kr_limits {
 #define KR_CORK_NS (200 * KR_MSEC)
 #define KR_UNPROVEN_NS (5 * KR_SEC)	/* a peer that never showed itself is forgotten */
 #define KR_CHECK_NS (1 * KR_SEC)	/* an unreachable peer is looked for this often */
+#define KR_SILENCE_NS (924 * KR_SEC)	/* data and no word: tcp_retries2 = 15, tcp(7) */
+#define KR_ORPHAN_DATA_NS (120 * KR_SEC)	/* an orphan's bytes that do not move */
+#define KR_AGAIN_MAX_NS (1 * KR_SEC)	/* between tries of what was not kept */
 #define KR_LAST_WORDS_NS (120 * KR_SEC)	/* tombstones of a peer that does not come back */
 #define KR_NO_MEMORY_NS (10 * KR_MSEC)	/* output that lacked memory is tried again */
 #define KR_TRIM_NS (1 * KR_SEC)		/* then an idle VQP gives its buffers back */

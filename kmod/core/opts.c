@@ -5,8 +5,6 @@
 #include <linux/tcp.h>
 #include "opts.h"
 
-#define RETRIES2_NS (924 * KR_SEC)	/* tcp_retries2 = 15, tcp(7) */
-
 enum { ANY_MIN = -0x7fffffff - 1, ANY_MAX = 0x7fffffff };
 
 /* The integer options of struct kr_opts: where, and the values TCP allows. */
@@ -123,8 +121,7 @@ void kr_opts_apply(const struct kr_opts *o, const struct kr_opt_defaults *d,
 		   struct kr_vqp_opts *opts)
 {
 	memset(opts, 0, sizeof(*opts));
-	opts->user_timeout_ns = o->user_timeout_ms ? o->user_timeout_ms * KR_MSEC :
-						     RETRIES2_NS;
+	opts->user_timeout_ns = o->user_timeout_ms * KR_MSEC;
 	opts->orphan_ns = KR_SEC * (o->linger2_s > 0 ? (u32)o->linger2_s : d->fin_timeout_s);
 	if (!o->is_keepalive)
 		return;

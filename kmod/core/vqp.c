@@ -21,7 +21,6 @@ void kr_vqp_init(struct kr_vqp *v, u8 kind, u32 tx_limit, u32 rx_limit,
 	memset(v, 0, sizeof(*v));
 	v->kind = kind;
 	v->timer_ns = KR_NEVER;
-	v->opts.user_timeout_ns = 924 * KR_SEC;
 	v->opts.orphan_ns = 60 * KR_SEC;
 	INIT_LIST_HEAD(&v->node);
 	INIT_LIST_HEAD(&v->control);
@@ -145,6 +144,7 @@ static struct kr_tomb *bury(struct kr_vqp *v, u32 code, bool is_peer_done)
 	INIT_LIST_HEAD(&t->control);
 	list_add_tail(&t->node, &a->tombs);
 	a->nr_tombs++;
+	a->buried_ns = a->now;
 	kr_tomb_send(a, t);
 	return t;
 }
@@ -257,10 +257,18 @@ void kr_vqp_heard(struct kr_vqp *v, u64 now)
 	v->keep_count = 0;
 }
 
+/* Something is about to wait for the peer. */
+static void note_waiting(struct kr_vqp *v, u64 now)
+{
+	if (kr_tx_has_unaccepted(&v->tx))
+		return;
+	v->alive_ns = now;
+	v->moved_ns = now;
+}
+
 void kr_vqp_wrote(struct kr_vqp *v, u32 len, u32 cork, u64 now)
 {
-	if (!kr_tx_has_unaccepted(&v->tx))
-		v->alive_ns = now;
+	note_waiting(v, now);
 	v->tx.end += len;
 	v->cork = cork;
 	kr_vqp_pump(v);
@@ -282,8 +290,7 @@ void kr_vqp_shutdown(struct kr_vqp *v, u64 now)
 {
 	if (v->tx.is_fin)
 		return;
-	if (!kr_tx_has_unaccepted(&v->tx))
-		v->alive_ns = now;
+	note_waiting(v, now);
 	v->tx.is_fin = true;
 	v->cork = 0;
 	kr_vqp_pump(v);
@@ -329,9 +336,8 @@ static u64 probe_wait_ns(const struct kr_vqp *v)
 	if (v->cork && v->tx.next < min(v->tx.end, v->tx.edge))
 		return KR_CORK_NS;
 	wait <<= min_t(u32, v->probe_count, KR_PROBE_BACKOFF_MAX);
-	/* A peer that is alive has time to answer before the user gives it up. */
-	wait = min(wait, max_t(u64, v->opts.user_timeout_ns / 4, KR_PROBE_MIN_NS));
-	return min_t(u64, wait, KR_PROBE_MAX_NS);
+	/* A receiver says when it has room, but not when it has memory again. */
+	return min_t(u64, wait, v->is_again ? KR_AGAIN_MAX_NS : KR_PROBE_MAX_NS);
 }
 
 static bool is_trimmable(const struct kr_vqp *v)
@@ -346,6 +352,16 @@ static void trim(struct kr_vqp *v)
 		kr_buf_clean(&v->tx.buf);
 	if (kr_rx_is_trimmable(&v->rx))
 		kr_buf_clean(&v->rx.buf);
+}
+
+/*
+ * When unaccepted data has waited long enough.  As for TCP: who sets a time has it for
+ * a peer that answers but takes nothing, too; else a peer that answers is alive.
+ */
+static u64 patience_ends(const struct kr_vqp *v)
+{
+	return v->opts.user_timeout_ns ? v->moved_ns + v->opts.user_timeout_ns :
+					 v->alive_ns + KR_SILENCE_NS;
 }
 
 static u64 deadline(const struct kr_vqp *v)
@@ -363,7 +379,7 @@ static u64 deadline(const struct kr_vqp *v)
 	if (v->state != KR_VQP_OPEN)
 		return when;
 	if (kr_tx_has_unaccepted(&v->tx))
-		when = min(when, v->alive_ns + v->opts.user_timeout_ns);
+		when = min(when, patience_ends(v));
 	if (v->opts.keep_idle_ns)
 		when = min(when, v->alive_ns + v->opts.keep_idle_ns +
 				 v->keep_count * v->opts.keep_intvl_ns);
@@ -379,7 +395,6 @@ void kr_vqp_tick(struct kr_vqp *v, u64 now)
 		return;
 	if (!needs_probe(v)) {
 		v->probe_ns = 0;
-		v->probe_count = 0;
 	} else if (!v->probe_ns) {
 		v->probe_ns = now + probe_wait_ns(v);
 	}
@@ -388,8 +403,8 @@ void kr_vqp_tick(struct kr_vqp *v, u64 now)
 	 * they move, and then a while for the peer's FIN.
 	 */
 	if (v->is_orphan && !v->give_up_ns)
-		v->give_up_ns = now + v->opts.orphan_ns *
-				      (v->tx.is_fin_accepted ? 1 : 2);
+		v->give_up_ns = now + (v->tx.is_fin_accepted ? v->opts.orphan_ns :
+				       max_t(u64, 2 * v->opts.orphan_ns, KR_ORPHAN_DATA_NS));
 	when = deadline(v);
 	if (when >= v->timer_ns)
 		return;
@@ -402,17 +417,22 @@ static bool check_alive(struct kr_vqp *v, u64 now)
 {
 	const struct kr_vqp_opts *o = &v->opts;
 	bool has_unaccepted = kr_tx_has_unaccepted(&v->tx);
+	bool is_enough;
 
 	if (v->state != KR_VQP_OPEN)
 		return false;
-	if (has_unaccepted && now >= v->alive_ns + o->user_timeout_ns) {
+	if (has_unaccepted && now >= patience_ends(v)) {
 		kr_vqp_abort(v, ETIMEDOUT, KR_RST_TIMEOUT, now);
 		return true;
 	}
 	if (!o->keep_idle_ns ||
 	    now < v->alive_ns + o->keep_idle_ns + v->keep_count * o->keep_intvl_ns)
 		return false;
-	if (v->keep_count >= o->keep_cnt && !has_unaccepted) {
+	/* As for TCP, the user's time stands for the number of probes. */
+	is_enough = o->user_timeout_ns ?
+		    v->keep_count && now >= v->alive_ns + o->user_timeout_ns :
+		    v->keep_count >= o->keep_cnt;
+	if (is_enough && !has_unaccepted) {
 		kr_vqp_abort(v, ETIMEDOUT, KR_RST_TIMEOUT, now);
 		return true;
 	}

@@ -41,7 +41,7 @@ enum {
 enum { KR_REFUSAL_TIMEOUT = 0x100 };	/* beside enum kr_reject */
 
 struct kr_vqp_opts {
-	u64 user_timeout_ns;		/* unaccepted data and no word: end */
+	u64 user_timeout_ns;		/* data waits this long: end; 0: KR_SILENCE_NS without a word */
 	u64 keep_idle_ns;		/* 0: no keepalive */
 	u64 keep_intvl_ns;
 	u32 keep_cnt;
@@ -74,6 +74,7 @@ struct kr_vqp {
 	struct kr_tx tx;
 	struct kr_rx rx;
 	u64 alive_ns;			/* last word from the peer, or first need of one */
+	u64 moved_ns;			/* the oldest unaccepted byte waits since */
 	u64 probe_ns;			/* next window probe, 0: none */
 	u64 retry_ns;			/* next CONNECT, 0: none */
 	u64 give_up_ns;			/* connecting, unconfirmed or orphan: end */

@@ -370,7 +370,10 @@ static void lost_window(void)
 	scene_destroy(sc);
 }
 
-/* A peer that answers is alive, however long its program does not read. */
+/*
+ * A peer that answers is alive, however long its program does not read, unless the
+ * user has set a time for it.
+ */
 static void stopped_reader(u64 user_timeout, u64 length)
 {
 	struct scene *sc = pair(1);
@@ -385,11 +388,12 @@ static void stopped_reader(u64 user_timeout, u64 length)
 	scene_run(sc, length);
 	snprintf(what, sizeof(what), "window: closed for %g s, user timeout %g s: errors",
 		 length / 1e9, user_timeout / 1e9);
-	flow_report(what, f->client.is_ended, AT_MOST, 0);
+	flow_report(what, f->client.is_ended, user_timeout ? AT_LEAST : AT_MOST,
+		    user_timeout != 0);
 	snprintf(what, sizeof(what), "window: closed for %g s: packets", length / 1e9);
 	flow_report(what, sc->nr_from[0] + sc->nr_from[1], AT_MOST,
 		    2.0 * KR_BUF_BYTES_MAX / PAYLOAD +
-		    4.0 * (20 + length / min(KR_PROBE_MAX_NS, user_timeout / 4)));
+		    4.0 * (20 + length / KR_PROBE_MAX_NS));
 	scene_destroy(sc);
 }
 
@@ -428,7 +432,7 @@ void flow_budget_window(void)
 {
 	slow_reader();
 	lost_window();
-	stopped_reader(924 * KR_SEC, 3600 * KR_SEC);
+	stopped_reader(0, 3600 * KR_SEC);
 	stopped_reader(5 * KR_SEC, 600 * KR_SEC);
 	many_news();
 }

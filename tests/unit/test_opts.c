@@ -81,7 +81,7 @@ Test(opts, apply__with_keepalive)
 
 	kr_opts_apply(&opts, &defaults, &v);
 
-	cr_expect_eq(v.user_timeout_ns, 924 * KR_SEC);
+	cr_expect_eq(v.user_timeout_ns, 0, "not set");
 	cr_expect_eq(v.keep_idle_ns, 5 * KR_SEC);
 	cr_expect_eq(v.keep_intvl_ns, 75 * KR_SEC);
 	cr_expect_eq(v.keep_cnt, 9);

@@ -405,22 +405,76 @@ Test(vqp, timeout__probes_of_a_closed_window_back_off)
 	cr_expect_lt(nr_sent[CLIENT] - sent, 60);
 }
 
-Test(vqp, timeout__probes_are_in_time_for_the_user_timeout)
+/* tcp_probe_timer() does so as well. */
+Test(vqp, timeout__the_user_timeout_counts_for_a_reader_that_stops)
 {
 	struct kr_vqp_opts opts;
 
 	rx_limit = 1000;
 	connected();
 	opts = c->opts;
-	opts.user_timeout_ns = 3 * KR_SEC;
+	opts.user_timeout_ns = 30 * KR_SEC;
 	kr_vqp_set_opts(c, &opts, now);
 	put_zeros(c, 2000);
-	pass(100 * KR_SEC);
-	cr_expect_eq(c->state, KR_VQP_OPEN, "a peer that answers is alive");
-	cut(true);
-	pass(4 * KR_SEC);
+	pass(20 * KR_SEC);
+	kr_vqp_consumed(s, 800, now);
+	pass(20 * KR_SEC);
+	cr_expect_eq(c->state, KR_VQP_OPEN, "something was read");
+	pass(20 * KR_SEC);
 
 	cr_expect_eq(c->state, KR_VQP_ABORTED);
+	cr_expect_eq(c->err, ETIMEDOUT);
+}
+
+Test(vqp, timeout__what_is_never_kept_is_not_sent_all_the_time)
+{
+	u32 sent;
+
+	connected();
+	put_zeros(c, 2000);
+	is_memory_short = true;		/* for the receiver */
+	pass(10 * KR_SEC);
+	sent = nr_sent[CLIENT];
+	pass(10 * KR_SEC);
+
+	cr_expect_eq(c->state, KR_VQP_OPEN);
+	cr_expect_lt(nr_sent[CLIENT] - sent, 60);
+}
+
+Test(vqp, set_opts__the_user_timeout_stands_for_the_number_of_keepalives)
+{
+	struct kr_vqp_opts opts;
+
+	connected();
+	opts = c->opts;
+	opts.keep_idle_ns = 5 * KR_SEC;
+	opts.keep_intvl_ns = 5 * KR_SEC;
+	opts.keep_cnt = 9;
+	opts.user_timeout_ns = 10 * KR_SEC;
+	kr_vqp_set_opts(c, &opts, now);
+	cut(true);
+	pass(16 * KR_SEC);
+
+	cr_expect_eq(c->state, KR_VQP_ABORTED);
+}
+
+Test(vqp, close__without_time_for_orphans_the_bytes_have_some)
+{
+	struct kr_vqp_opts opts;
+
+	rx_limit = 1000;
+	connected();
+	opts = c->opts;
+	opts.orphan_ns = 0;
+	kr_vqp_set_opts(c, &opts, now);
+	put_zeros(c, 2000);
+	kr_vqp_close(c, now);
+	pass(KR_SEC);
+	cr_expect_eq(c->state, KR_VQP_OPEN, "the reader pauses");
+	kr_vqp_consumed(s, 1000, now);
+	pass(KR_SEC);
+
+	cr_expect(s->rx.accepted == 2000);
 }
 
 Test(vqp, timeout__an_idle_vqp_has_none)
