@@ -237,12 +237,12 @@ void kr_assoc_path_rep(struct kr_assoc *a, const struct kr_path_msg *pm, u64 now
 	if (a->is_ended || a->path != KR_PATH_PROBING ||
 	    pm->peer_assoc != a->local_id ||
 	    memcmp(pm->instance, a->peer_instance, 16) ||
-	    (a->remote_id && a->remote_id != pm->assoc)) {
+	    (a->is_proven && a->remote_id != pm->assoc)) {
 		a->stats.rx_malformed++;
 		return;
 	}
 	/* It was under way when the peer moved on, which will be answered as well. */
-	if (a->remote_id && (s16)(pm->end.nr - a->remote.nr) < 0)
+	if (a->remote_id == pm->assoc && (s16)(pm->end.nr - a->remote.nr) < 0)
 		return;
 	a->remote_id = pm->assoc;
 	a->is_proven = true;

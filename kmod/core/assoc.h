@@ -80,6 +80,7 @@ struct kr_assoc {
 	bool is_ping_due;
 	bool is_silent_told;
 	u64 heard_ns;			/* last packet of the peer */
+	u64 buried_ns;			/* last tombstone made */
 	u64 now;			/* of the call we are in */
 	struct kr_channel ch;
 	struct kr_table table;

@@ -144,9 +144,10 @@ enum kr_check kr_assoc_check(const struct kr_assoc *a, u64 host_timeout_ns, u64 
 		return KR_CHECK_NOTHING;
 	*err = ETIMEDOUT;
 	*after_ns = KR_CHECK_NS;
-	/* Only last words, and nobody there to hear them. */
-	if (!a->nr_vqps && silent_ns >= KR_LAST_WORDS_NS)
-		return KR_CHECK_END;
+	/* Only last words, and nobody there to hear them; nobody here waits, either. */
+	if (!a->nr_vqps)
+		return now - max(a->heard_ns, a->buried_ns) >= KR_LAST_WORDS_NS ?
+		       KR_CHECK_END : KR_CHECK_ASK;
 	return host_timeout_ns && silent_ns > host_timeout_ns ?
 	       KR_CHECK_END : KR_CHECK_ASK;
 }

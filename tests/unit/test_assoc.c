@@ -153,6 +153,8 @@ Test(assoc, path_req__of_a_peer_that_forgot_us_and_heard_an_old_request)
 	pair_init();
 	old = claim(a->local_id);
 	old.end = a->local;
+	kr_assoc_end(b);
+	kr_assoc_clean(b);
 	kr_assoc_init(b, &ops, NULL, 0x1002, instances[SERVER], instances[CLIENT], now);
 	kr_assoc_path_req(b, &ends[SERVER], &old, now);
 	b->is_path_rep_due = false;
@@ -162,6 +164,39 @@ Test(assoc, path_req__of_a_peer_that_forgot_us_and_heard_an_old_request)
 	kr_assoc_input(a, &h, p + KR_HDR_LEN, now);
 	cr_assert_eq(nr_path_reqs, 1, "it is no malformed one");
 	cr_expect_eq(kr_assoc_path_req(a, &ends[CLIENT], &path_req, now), -ESTALE);
+}
+
+Test(assoc, path_req__another_claim_does_not_prove_the_first)
+{
+	struct kr_path_msg first = claim(0x7777), second = claim(0x8888);
+	struct kr_msg m = { .type = KR_MSG_PATH_REQ };
+	u8 p[KR_PKT_MAX];
+
+	assocs_init();
+	kr_assoc_path_req(b, &ends[SERVER], &first, now);
+	say(SERVER, 0, p, kr_wire_put_path(p, &m, &second));
+
+	cr_expect_not(b->is_proven);
+	cr_expect_neq(b->path, KR_PATH_READY);
+	cr_expect_eq(kr_assoc_path_req(b, &ends[SERVER], &path_req, now), 0);
+	cr_expect_eq(b->remote_id, 0x8888);
+}
+
+Test(assoc, path_rep__tells_the_id_of_a_peer_that_was_not_proven)
+{
+	struct kr_path_msg old = claim(0x7777), rep = claim(0x8888);
+	struct kr_msg m = { .type = KR_MSG_PATH_REP };
+	u8 p[KR_PKT_MAX];
+
+	assocs_init();
+	kr_assoc_path_req(b, &ends[SERVER], &old, now);
+	kr_assoc_path_start(b, &ends[SERVER], &ends[CLIENT], 5, now);
+	rep.peer_assoc = b->local_id;
+	say(SERVER, 0, p, kr_wire_put_path(p, &m, &rep));
+
+	cr_expect_eq(b->remote_id, 0x8888);
+	cr_expect(b->is_proven);
+	cr_expect_eq(b->path, KR_PATH_READY);
 }
 
 Test(assoc, path_rep__a_late_one_does_not_bring_an_old_end_back)

@@ -185,8 +185,22 @@ Test(drive, check__last_words_are_not_kept_for_ever)
 	cr_expect_eq(a->nr_vqps, 0);
 	cr_expect_eq(a->nr_tombs, 1);
 	cr_expect_eq(check(0, &err), KR_CHECK_ASK);
+	cr_expect_eq(check(KR_SEC, &err), KR_CHECK_ASK, "nobody here waits for the host");
 	now += KR_LAST_WORDS_NS;
 	cr_expect_eq(check(0, &err), KR_CHECK_END);
+}
+
+Test(drive, check__last_words_of_a_connection_that_waited_have_their_time)
+{
+	int err = 0;
+
+	connected();
+	kr_assoc_path_lost(a, now);
+	now += 2 * KR_LAST_WORDS_NS;
+	a->now = now;
+	close_client();
+	cr_expect_eq(a->nr_tombs, 1);
+	cr_expect_eq(check(0, &err), KR_CHECK_ASK);
 }
 
 Test(drive, check__an_ended_association_needs_nothing)
