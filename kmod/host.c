@@ -57,6 +57,7 @@ static LIST_HEAD(starved);
 
 static DEFINE_PER_CPU(struct list_head, flush_list);
 static struct workqueue_struct *host_wq;
+static bool is_stopping;		/* the peer cache is about to go */
 
 /* A PATH_REQ or a PING for nobody, on its way to the worker. */
 struct path_item {
@@ -309,13 +310,20 @@ static struct kr_host *find_remote_rcu(u64 id)
 	return NULL;
 }
 
-/* The peer's association id is known: GONE names us by it. */
+/*
+ * The peer's association id is known, or another one: GONE names us by it.  A reader
+ * on the old list goes astray at worst, and then GONE is lost, which comes again.
+ */
 static void index_remote(struct kr_host *host)
 {
+	u64 id = READ_ONCE(host->assoc.remote_id);
+
 	spin_lock_bh(&hosts_lock);
-	if (!hlist_unhashed(&host->by_instance) && hlist_unhashed(&host->by_remote))
-		hash_add_rcu(hosts_by_remote, &host->by_remote,
-			     (u32)host->assoc.remote_id);
+	if (!hlist_unhashed(&host->by_instance) && id && host->remote_key != id) {
+		hash_del_rcu(&host->by_remote);
+		host->remote_key = id;
+		hash_add_rcu(hosts_by_remote, &host->by_remote, (u32)id);
+	}
 	spin_unlock_bh(&hosts_lock);
 }
 
@@ -360,6 +368,15 @@ static void end_work_fn(struct work_struct *work)
 	kr_host_put(host);
 }
 
+/* No connection comes to it any more; kr_host_gone() has to follow. */
+static void end_locked(struct kr_host *host, int err)
+{
+	lockdep_assert_held(&host->lock);
+	if (!host->assoc.is_ended)
+		host->end_err = err;
+	kr_assoc_end(&host->assoc);
+}
+
 void kr_host_gone(struct kr_host *host, int err)
 {
 	bool is_first;
@@ -376,11 +393,17 @@ void kr_host_gone(struct kr_host *host, int err)
 	if (!is_first)
 		return;
 	spin_lock_bh(&host->lock);
-	host->end_err = err;
-	kr_assoc_end(&host->assoc);
+	end_locked(host, err);
 	spin_unlock_bh(&host->lock);
 	kr_stat_inc(KR_STAT_hosts_gone);
 	queue_work(host_wq, &host->end_work);
+}
+
+/* Looks for the peer of an unreachable host. */
+static void ask_peer(struct kr_host *host)
+{
+	if (!READ_ONCE(is_stopping))
+		kr_peer_check(host);
 }
 
 /* The path. */
@@ -472,15 +495,19 @@ static void answer_path_req(const struct kr_path_msg *pm)
 		err = kr_assoc_path_req(&host->assoc, &local, pm, ktime_get_ns());
 		if (!err)
 			use_path_locked(host, dev, ah);
+		if (err == -ESTALE)
+			end_locked(host, ECONNRESET);
 		kr_host_unlock(host);
 		if (err) {
 			kr_dev_ah_put(ah);
 			kr_dev_put(dev);
-			if (err == -ESTALE)
-				kr_host_gone(host, ECONNRESET);
-			else if (err == -ENOTCONN)
-				kr_peer_check(host);
 		}
+		if (!err)
+			index_remote(host);
+		else if (err == -ESTALE)
+			kr_host_gone(host, ECONNRESET);
+		else if (err == -ENOTCONN)
+			ask_peer(host);
 	}
 	kr_host_put(host);
 }
@@ -598,13 +625,16 @@ static void host_work_fn(struct work_struct *work)
 	host->path_events = 0;
 	check = kr_assoc_check(&host->assoc, host_timeout_ms * KR_MSEC, ktime_get_ns(),
 			       &after_ns, &err);
+	/* Under the same lock: who comes back in this moment must not be ended. */
+	if (check == KR_CHECK_END)
+		end_locked(host, err);
 	spin_unlock_bh(&host->lock);
 
 	tell_peer_cache(host, events);
 	if (check == KR_CHECK_END)
 		kr_host_gone(host, err);
 	if (check == KR_CHECK_ASK)
-		kr_peer_check(host);
+		ask_peer(host);
 	if (check == KR_CHECK_ASK || check == KR_CHECK_LATER)
 		queue_delayed_work(host_wq, &host->work, nsecs_to_jiffies(after_ns));
 }
@@ -842,6 +872,12 @@ static bool is_empty(void)
 	ret = !nr_hosts;
 	spin_unlock_bh(&hosts_lock);
 	return ret;
+}
+
+void kr_host_stop(void)
+{
+	WRITE_ONCE(is_stopping, true);
+	flush_workqueue(host_wq);
 }
 
 /* No socket and no device is left, so nobody makes new hosts. */

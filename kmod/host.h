@@ -28,6 +28,7 @@ struct kr_host {
 	struct hlist_node by_remote;
 	struct hlist_node by_instance;	/* unhashed: the host is ended */
 	struct list_head node;
+	u64 remote_key;			/* hosts_lock; what by_remote is found by, 0: not yet */
 	u64 serial;			/* fixed, in the order of kr_host_get() */
 
 	struct list_head starved;	/* starved_lock: waits for send slots */
@@ -54,6 +55,8 @@ struct kr_host {
 };
 
 int kr_host_init(void);
+/* Before kr_peer_exit(): nobody asks it any more on return.  Context: may sleep. */
+void kr_host_stop(void);
 void kr_host_exit(void);
 
 /* Our random 128-bit instance id, drawn at load. */

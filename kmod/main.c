@@ -35,6 +35,7 @@ err_netlink:
 err_dev:
 	kr_dev_exit();
 err_peer:
+	kr_host_stop();
 	kr_peer_exit();
 err_host:
 	kr_host_exit();
@@ -46,6 +47,7 @@ static void __exit krcore_exit(void)
 	kr_sock_exit();
 	kr_netlink_exit();
 	kr_dev_exit();
+	kr_host_stop();
 	kr_peer_exit();
 	kr_host_exit();
 }

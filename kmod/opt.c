@@ -89,15 +89,17 @@ static int set_inner(struct kr_sock *ks, int level, int name, sockptr_t val,
 		     unsigned int len)
 {
 	int err = kr_inner_get(ks);
+	bool needs_tcp;
 
 	if (err)
 		return err;
-	if (kr_opt_owner(level, name) == KR_OPT_NEEDS_TCP) {
-		if (ks->mode == KR_MODE_RDMA || ks->mode == KR_MODE_ASKING)
-			return -EOPNOTSUPP;
+	needs_tcp = kr_opt_owner(level, name) == KR_OPT_NEEDS_TCP;
+	if (needs_tcp && (ks->mode == KR_MODE_RDMA || ks->mode == KR_MODE_ASKING))
+		return -EOPNOTSUPP;
+	err = ks->inner->ops->setsockopt(ks->inner, level, name, val, len);
+	if (needs_tcp && !err)
 		ks->opts.needs_tcp = true;
-	}
-	return ks->inner->ops->setsockopt(ks->inner, level, name, val, len);
+	return err;
 }
 
 int kr_setsockopt(struct socket *sock, int level, int name, sockptr_t val,
@@ -223,6 +225,8 @@ int kr_getsockopt(struct socket *sock, int level, int name, char __user *val,
 		err = get_maxseg(ks, val, len);
 	else if (is_ours && !(ks->inner && name == TCP_QUICKACK))
 		err = get_ours(ks, name, val, len);
+	else if (is_rdma && level == SOL_TCP && name == TCP_ZEROCOPY_RECEIVE)
+		err = -EOPNOTSUPP;	/* the inner one has no bytes, ever */
 	else
 		err = get_inner(ks, level, name, val, len);
 	release_sock(sock->sk);
