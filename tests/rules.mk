@@ -98,6 +98,16 @@ $(BUILD)/tests/sim/krsim: $(SIM_FAST)
 sim: $(BUILD)/tests/sim/krsim
 	$(Q)$< --seed $(SEED) --seeds $(SEEDS) --jobs $(JOBS) $(HOSTS:%=hosts=%)
 
+# hunt: random seeds for HUNT_SECONDS; one test, which a failed checker fails.
+HUNT_SECONDS ?= 20
+.PHONY: hunt
+hunt: $(BUILD)/tests/sim/krsim
+	$(Q)if $< --seed $(SEED) --seeds 1000000 --seconds $(HUNT_SECONDS) --jobs $(JOBS); then \
+		echo '1 passed, 0 failed, 0 skipped'; \
+	else \
+		echo '0 passed, 1 failed, 0 skipped'; exit 1; \
+	fi
+
 sim-test: $(BUILD)/tests/sim/krsim-asan $(BUILD)/tests/sim/krsim
 	$(Q)tests/sim/run.sh $< $(BUILD)/tests/sim/sim.tap
 	$(Q)tests/summary.sh count $(BUILD)/tests/sim/sim.tap
