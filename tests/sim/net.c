@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include "sim.h"
 
+#define BURST_NS KR_SEC
+
 bool sim_net_is_blocked(struct sim *s, u32 from, u32 to)
 {
 	return sim_peer(s, from, to)->link.blocked_ns > s->now;
@@ -33,6 +35,13 @@ static void deliver(struct sim *s, void *obj, u64 arg)
 	sim_host_receive(h, p->bytes, p->len);
 }
 
+/* That many packets, but not minutes of an idle association's. */
+static void start_burst(struct sim *s, struct sim_link *l, u32 packets)
+{
+	l->burst_left = packets;
+	l->burst_ns = s->now + BURST_NS;
+}
+
 static bool is_lost(struct sim *s, struct sim_peer *peer)
 {
 	struct sim_link *l = &peer->link;
@@ -40,17 +49,17 @@ static bool is_lost(struct sim *s, struct sim_peer *peer)
 
 	if (!s->is_faulty)
 		return false;
-	if (l->burst_left) {
+	if (l->burst_left && s->now < l->burst_ns) {
 		l->burst_left--;
 		return true;
 	}
 	if (sim_fault_hits(s, c->burst))
-		l->burst_left = sim_between(&s->rng, 1, 40);
+		start_burst(s, l, sim_between(&s->rng, 1, 40));
 	if (sim_fault_hits(s, c->holes)) {
 		l->holes_left = sim_between(&s->rng, 20, 300);
 		/* What comes back is lost, so that all holes are seen at once. */
-		sim_peer(s, peer->to, peer->host->nr)->link.burst_left =
-			sim_below(&s->rng, 100);
+		start_burst(s, &sim_peer(s, peer->to, peer->host->nr)->link,
+			    sim_below(&s->rng, 100));
 	}
 	if (l->holes_left) {
 		l->holes_left--;

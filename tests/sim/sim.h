@@ -148,6 +148,7 @@ struct sim_link {
 	u64 blocked_ns;			/* partitioned until then */
 	u64 extra_ns;			/* beside the delay of all */
 	u32 burst_left;			/* packets to lose */
+	u64 burst_ns;			/* and until then */
 	u32 holes_left;			/* packets of which half are lost */
 };
 
