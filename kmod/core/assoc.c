@@ -209,10 +209,13 @@ int kr_assoc_path_req(struct kr_assoc *a, const struct kr_end *local,
 	a->now = now;
 	if (a->is_ended)
 		return -EALREADY;
-	/* A claim that was never proven gives way to the next one. */
-	if (a->is_proven && a->remote_id != pm->assoc) {
-		/* The peer of a tombstone may still wait for its last word. */
-		if (!a->nr_vqps && !a->nr_tombs)
+	if (a->remote_id && a->remote_id != pm->assoc) {
+		/*
+		 * A claim that was never proven gives way, but not in place: packets of
+		 * that peer may be under way with our tag, from VQP 1 and number 1 on as
+		 * those of the next.  The peer of a tombstone may wait for its last word.
+		 */
+		if (!a->is_proven || (!a->nr_vqps && !a->nr_tombs))
 			return -ESTALE;
 		if (a->path != KR_PATH_READY)
 			return -ENOTCONN;
@@ -237,12 +240,12 @@ void kr_assoc_path_rep(struct kr_assoc *a, const struct kr_path_msg *pm, u64 now
 	if (a->is_ended || a->path != KR_PATH_PROBING ||
 	    pm->peer_assoc != a->local_id ||
 	    memcmp(pm->instance, a->peer_instance, 16) ||
-	    (a->is_proven && a->remote_id != pm->assoc)) {
+	    (a->remote_id && a->remote_id != pm->assoc)) {
 		a->stats.rx_malformed++;
 		return;
 	}
 	/* It was under way when the peer moved on, which will be answered as well. */
-	if (a->remote_id == pm->assoc && (s16)(pm->end.nr - a->remote.nr) < 0)
+	if (a->remote_id && (s16)(pm->end.nr - a->remote.nr) < 0)
 		return;
 	a->remote_id = pm->assoc;
 	a->is_proven = true;

@@ -119,9 +119,9 @@ void kr_assoc_path_start(struct kr_assoc *a, const struct kr_end *local,
  * A PATH_REQ whose address is usable now.  0: answered.  -EALREADY: it is older
  * than one that was taken, or too late for this association.  Else the peer claims
  * another association than ours.  -EEXIST: ours is asked for a sign of life over its
- * path; -ENOTCONN: it has no path, the caller asks by hello; -ESTALE: it has no
- * VQPs or tombstones, so that nothing is lost when the caller ends it and lets the
- * request be repeated.
+ * path; -ENOTCONN: it has no path, the caller asks by hello; -ESTALE: it was never
+ * proven, or has no VQPs or tombstones: the caller ends it and lets the request be
+ * repeated.
  */
 int kr_assoc_path_req(struct kr_assoc *a, const struct kr_end *local,
 		      const struct kr_path_msg *pm, u64 now);

@@ -178,25 +178,7 @@ Test(assoc, path_req__another_claim_does_not_prove_the_first)
 
 	cr_expect_not(b->is_proven);
 	cr_expect_neq(b->path, KR_PATH_READY);
-	cr_expect_eq(kr_assoc_path_req(b, &ends[SERVER], &path_req, now), 0);
-	cr_expect_eq(b->remote_id, 0x8888);
-}
-
-Test(assoc, path_rep__tells_the_id_of_a_peer_that_was_not_proven)
-{
-	struct kr_path_msg old = claim(0x7777), rep = claim(0x8888);
-	struct kr_msg m = { .type = KR_MSG_PATH_REP };
-	u8 p[KR_PKT_MAX];
-
-	assocs_init();
-	kr_assoc_path_req(b, &ends[SERVER], &old, now);
-	kr_assoc_path_start(b, &ends[SERVER], &ends[CLIENT], 5, now);
-	rep.peer_assoc = b->local_id;
-	say(SERVER, 0, p, kr_wire_put_path(p, &m, &rep));
-
-	cr_expect_eq(b->remote_id, 0x8888);
-	cr_expect(b->is_proven);
-	cr_expect_eq(b->path, KR_PATH_READY);
+	cr_expect_eq(kr_assoc_path_req(b, &ends[SERVER], &path_req, now), -ESTALE);
 }
 
 Test(assoc, path_rep__a_late_one_does_not_bring_an_old_end_back)
@@ -222,6 +204,7 @@ Test(assoc, path_rep__a_late_one_does_not_bring_an_old_end_back)
 	cr_expect_eq(a->path, KR_PATH_READY);
 }
 
+/* Not in place: what the first one sent under our tag may still come. */
 Test(assoc, path_req__an_unproven_claim_gives_way)
 {
 	struct kr_path_msg pm = claim(0x7777);
@@ -229,8 +212,8 @@ Test(assoc, path_req__an_unproven_claim_gives_way)
 	assocs_init();
 	cr_expect_eq(kr_assoc_path_req(b, &ends[SERVER], &pm, now), 0);
 	pm.assoc = 0x8888;
-	cr_expect_eq(kr_assoc_path_req(b, &ends[SERVER], &pm, now), 0);
-	cr_expect_eq(b->remote_id, 0x8888);
+	cr_expect_eq(kr_assoc_path_req(b, &ends[SERVER], &pm, now), -ESTALE);
+	cr_expect_eq(b->remote_id, 0x7777);
 }
 
 Test(assoc, path_rep__of_another_instance_or_association_is_refused)
