@@ -36,14 +36,22 @@ static void run_until(struct sim *s, u64 when)
 			sim_fail(s, "too many events");
 }
 
-/* Runs until programs are done; a run with flips may leave them waiting. */
+/*
+ * Runs until programs are done, for as long as bytes reach them: a corked stream in
+ * small pieces is slow by nature.  A run with flips may leave them waiting.
+ */
 static void finish(struct sim *s, bool is_all)
 {
-	u64 until = s->now + FINISH_NS + 3 * s->cfg.user_timeout_ns;
+	u64 patience = FINISH_NS + 3 * s->cfg.user_timeout_ns;
+	u64 until = s->now + patience, read = s->nr_read;
 
 	sim_user_drain(s, is_all);
-	while (!sim_user_is_done(s, is_all) && s->now < until)
+	while (!sim_user_is_done(s, is_all) && s->now < until) {
 		run_until(s, s->now + 100 * KR_MSEC);
+		if (s->nr_read != read)
+			until = s->now + patience;
+		read = s->nr_read;
+	}
 	if (sim_user_is_done(s, is_all) || s->cfg.flips)
 		return;
 	sim_user_describe(s);

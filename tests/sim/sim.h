@@ -451,7 +451,7 @@ struct sim {
 	u64 nr_last;			/* of one round */
 	u32 undone;			/* a connection: see sim_user_is_done() */
 	u64 nr_eps, nr_assocs;
-	u64 nr_events, nr_packets, nr_delivered, nr_lost, nr_corrupt, nr_bytes;
+	u64 nr_events, nr_packets, nr_delivered, nr_lost, nr_corrupt, nr_bytes, nr_read;
 	u64 nr_open, nr_clean, nr_reset, nr_refused;
 };
 

@@ -314,6 +314,7 @@ static bool read_some(struct sim_ep *ep)
 		sim_check_bytes(s, ep, buf, len);
 		say_bytes(ep, "reads", ep->read, ep->read + len);
 		ep->read += len;
+		s->nr_read += len;
 		kr_vqp_consumed(v, len, sim_clock(ep->host));
 	}
 	if (kr_rx_is_eof(&v->rx) && !ep->is_eof) {
