@@ -55,7 +55,8 @@ static void check_apply(const struct kr_opts *o, const struct kr_opt_defaults *d
 	struct kr_vqp_opts v;
 
 	kr_opts_apply(o, d, &v);
-	check(v.user_timeout_ns >= KR_MSEC && v.user_timeout_ns <= KR_MSEC << 31);
+	/* 0: not set. */
+	check(v.user_timeout_ns % KR_MSEC == 0 && v.user_timeout_ns < KR_MSEC << 31);
 	check(v.orphan_ns <= KR_SEC * max(d->fin_timeout_s, 120u));
 	check(!!v.keep_idle_ns == o->is_keepalive);
 	check(!!v.keep_intvl_ns == o->is_keepalive);
