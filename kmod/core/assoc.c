@@ -304,7 +304,7 @@ u64 kr_assoc_deadline(const struct kr_assoc *a)
 	if (a->path != KR_PATH_READY)
 		return KR_NEVER;
 	when = kr_channel_deadline(&a->ch, a->now);
-	if (a->nr_vqps && !a->ch.inflight && !a->is_ping_due)
+	if ((a->nr_vqps || a->nr_tombs) && !a->ch.inflight && !a->is_ping_due)
 		when = min(when, a->heard_ns + keepalive_ns(a));
 	return when;
 }
@@ -337,7 +337,7 @@ void kr_assoc_timeout(struct kr_assoc *a, u64 now)
 	/* A peer that does not know us any more says so to a PING. */
 	if (a->ch.nr_pto != nr_pto && (a->nr_vqps || a->nr_tombs))
 		a->is_ping_due = true;
-	if (a->nr_vqps && !a->ch.inflight && now >= a->heard_ns + keepalive_ns(a))
+	if ((a->nr_vqps || a->nr_tombs) && !a->ch.inflight && now >= a->heard_ns + keepalive_ns(a))
 		a->is_ping_due = true;
 	if (kr_channel_is_silent(&a->ch) && !a->is_silent_told) {
 		a->is_silent_told = true;

@@ -474,3 +474,17 @@ Test(assoc, lost_window__is_repeated_with_all_that_it_said)
 	cr_expect(c->pending & KR_SEND_PROBE);
 	cr_expect(c->pending & KR_SEND_AGAIN, "else the peer waits for ever");
 }
+
+/* The tombstone is told and waits for the peer's last word. */
+Test(assoc, keepalive__asks_for_the_peer_of_a_tombstone)
+{
+	u32 sent;
+
+	pair_init();
+	pass(KR_SEC);
+	sent = nr_sent[CLIENT];
+	a->nr_tombs = 1;
+	pass(2 * KR_KEEPALIVE_NS);
+
+	cr_expect_gt(nr_sent[CLIENT], sent, "the peer may have rebooted in between");
+}
