@@ -62,9 +62,10 @@ vm-test: all
 
 -include $(SOCKTEST_OBJS:.o=.d)
 
-# sim: the simulator.  SEEDS=N runs N profiles from SEED on in the fast build, in
-# JOBS processes; HOSTS=N sets how many hosts each has.  sim-test runs fixed seeds
-# under the sanitizers.
+# sim: the simulator for long hunts.  SEEDS=N runs N profiles from SEED on in JOBS
+# processes; HOSTS=N sets how many hosts each has, SIM_ARGS takes more of krsim's options.
+# Its build is the fast one, laid out by what some seeds of it did, and half as fast again.
+# sim-test runs fixed seeds under the sanitizers.
 SIM_SRCS := $(wildcard tests/sim/*.c)
 SIM_CF    = $(UCFLAGS) -O3 -flto=auto -DSIM_HAS_POOL=1 -I$(CURDIR)/kmod
 SIM_OBJS := $(patsubst tests/sim/%.c,$(BUILD)/tests/sim/asan/%.o,$(SIM_SRCS))
@@ -95,8 +96,18 @@ $(BUILD)/tests/sim/krsim: $(SIM_FAST)
 .SECONDARY: $(SIM_OBJS) $(SIM_FAST)
 .PHONY: sim-test
 
-sim: $(BUILD)/tests/sim/krsim
-	$(Q)$< --seed $(SEED) --seeds $(SEEDS) --jobs $(JOBS) $(HOSTS:%=hosts=%)
+SIM_PGO    = $(BUILD)/tests/sim/pgo
+SIM_PGO_CC = $(CC) $(SIM_CF) -march=native -o $(SIM_PGO)/krsim $(filter %.c,$^)
+
+$(BUILD)/tests/sim/krsim-pgo: $(SIM_SRCS) $(wildcard kmod/core/*.c kmod/core/*.h tests/sim/*.h)
+	@rm -rf $(SIM_PGO) && mkdir -p $(SIM_PGO)
+	$(Q)$(SIM_PGO_CC) -fprofile-generate -fprofile-dir=$(SIM_PGO)
+	$(Q)$(SIM_PGO)/krsim --seed 1 --seeds 120 >$(SIM_PGO)/said
+	$(Q)$(SIM_PGO_CC) -fprofile-use=$(SIM_PGO)
+	$(Q)mv $(SIM_PGO)/krsim $@
+
+sim: $(BUILD)/tests/sim/krsim-pgo
+	$(Q)$< --seed $(SEED) --seeds $(SEEDS) --jobs $(JOBS) $(SIM_ARGS) $(HOSTS:%=hosts=%)
 
 # hunt: random seeds for HUNT_SECONDS; one test, which a failed checker fails.
 HUNT_SECONDS ?= 20

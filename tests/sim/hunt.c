@@ -2,7 +2,8 @@
 /*
  * Many seeds: processes take the next one in turn and add what they did to memory
  * that all share; the first one waits for them and says how far it is.  A seed
- * that fails ends its process, and then the hunt.
+ * that fails ends its process, and then the hunt, or with --keep-going another
+ * process takes its place.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 
 enum {
 	JOBS_MAX = 1024,
+	FAILED_MAX = 1000,
 	SEED_LIMIT_S = 120,		/* real time: it does not end */
 	SAY_S = 10,			/* between lines, */
 	SAY_TERMINAL_S = 1,		/* on a terminal */
@@ -32,8 +34,8 @@ struct hunt {
 	double start_s;
 	u64 next;			/* the number of seeds taken */
 	bool is_over;			/* no more seeds are taken */
-	bool has_failed;
-	u64 failed_seed;
+	u64 nr_failed;
+	u64 failed_seeds[FAILED_MAX];	/* the first ones */
 	struct job jobs[];
 };
 
@@ -123,11 +125,22 @@ static void say(const struct hunt *h, const char *end)
 	fflush(stdout);
 }
 
+static void say_failed(const struct hunt *h)
+{
+	u64 i;
+
+	printf("%lu failed, seed%s", (unsigned long)h->nr_failed, h->nr_failed > 1 ? "s" : "");
+	for (i = 0; i < min_t(u64, h->nr_failed, FAILED_MAX); i++)
+		printf(" %lu", (unsigned long)h->failed_seeds[i]);
+	printf("\n");
+}
+
 static void write_json(const struct hunt *h)
 {
 	double took = sim_seconds() - h->start_s;
 	struct job t = sum(h);
 	FILE *f = fopen(h->o->json, "w");
+	u64 i;
 
 	if (!f) {
 		perror(h->o->json);
@@ -136,19 +149,36 @@ static void write_json(const struct hunt *h)
 	fprintf(f, "{\"first_seed\": %lu, \"seeds\": %lu, \"connections\": %lu, "
 		"\"delivered\": %lu, \"lost\": %lu, \"simulated_hours\": %.3f, "
 		"\"seconds\": %.3f, \"slowest_seed\": %lu, \"slowest_seconds\": %.3f, "
-		"\"failed_seed\": ",
+		"\"failed_seeds\": [",
 		(unsigned long)h->o->seed, (unsigned long)t.seeds,
 		(unsigned long)t.conns, (unsigned long)t.delivered,
 		(unsigned long)t.lost, t.simulated_ns / 3.6e12, took,
 		(unsigned long)t.slowest_seed, t.slowest_s);
-	if (h->has_failed)
-		fprintf(f, "%lu}\n", (unsigned long)h->failed_seed);
-	else
-		fprintf(f, "null}\n");
+	for (i = 0; i < min_t(u64, h->nr_failed, FAILED_MAX); i++)
+		fprintf(f, "%s%lu", i ? ", " : "", (unsigned long)h->failed_seeds[i]);
+	fprintf(f, "]}\n");
 	fclose(f);
 }
 
-/* One process ended; the first that failed takes the others with it. */
+static void start(struct hunt *h, struct job *j)
+{
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid < 0)
+		abort();
+	if (!pid) {
+		work(h, j);
+		exit(0);
+	}
+	j->pid = pid;
+}
+
+/*
+ * One process ended.  The first that failed takes the others with it, or its seed is
+ * noted and the next process adds to what it did.
+ */
 static void reap(struct hunt *h, pid_t pid, int status)
 {
 	struct job *j, *other;
@@ -156,10 +186,15 @@ static void reap(struct hunt *h, pid_t pid, int status)
 	for (j = h->jobs; j->pid != pid; j++)
 		;
 	j->pid = 0;
-	if (!status || h->has_failed)
+	if (!status || (h->nr_failed && !h->o->keeps_going))
 		return;
-	h->has_failed = true;
-	h->failed_seed = j->seed;
+	if (h->nr_failed < FAILED_MAX)
+		h->failed_seeds[h->nr_failed] = j->seed;
+	h->nr_failed++;
+	if (h->o->keeps_going) {
+		start(h, j);
+		return;
+	}
 	for (other = h->jobs; other < h->jobs + h->o->jobs; other++)
 		if (other->pid)
 			kill(other->pid, SIGKILL);
@@ -192,26 +227,16 @@ static void wait_for_all(struct hunt *h)
 	}
 }
 
-static void start(struct hunt *h)
+static void start_all(struct hunt *h)
 {
 	sigset_t set;
-	pid_t pid;
 	u64 i;
 
-	fflush(stdout);
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	for (i = 0; i < h->o->jobs; i++) {
-		pid = fork();
-		if (pid < 0)
-			abort();
-		if (!pid) {
-			work(h, &h->jobs[i]);
-			exit(0);
-		}
-		h->jobs[i].pid = pid;
-	}
+	for (i = 0; i < h->o->jobs; i++)
+		start(h, &h->jobs[i]);
 }
 
 static void print_profile(const struct sim_options *o)
@@ -236,7 +261,7 @@ int sim_hunt(const struct sim_options *options)
 		print_profile(&o);
 		work(h, h->jobs);
 	} else {
-		start(h);
+		start_all(h);
 		wait_for_all(h);
 	}
 	say(h, "\n");
@@ -244,9 +269,9 @@ int sim_hunt(const struct sim_options *options)
 	if (t.seeds > 1)
 		printf("slowest: seed %lu with %.1f s\n", (unsigned long)t.slowest_seed,
 		       t.slowest_s);
-	if (h->has_failed)
-		printf("seed %lu failed\n", (unsigned long)h->failed_seed);
+	if (h->nr_failed)
+		say_failed(h);
 	if (o.json)
 		write_json(h);
-	return h->has_failed;
+	return h->nr_failed > 0;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * krsim [--seed N] [--seeds N] [--jobs N] [--seconds N] [--json FILE]
- *       [--profile N] [--trace] [--digest] [--flips] [--shrink] [NAME=VALUE...]
+ *       [--profile N] [--trace] [--digest] [--flips] [--shrink] [--keep-going]
+ *       [NAME=VALUE...]
  * krsim --scenarios [--trace] [FAMILY...]
  *
  * Each seed draws a profile and runs it (with --profile another seed draws it).
@@ -102,6 +103,7 @@ static const struct option longs[] = {
 	{ "digest", no_argument, NULL, 'd' },
 	{ "flips", no_argument, NULL, 'f' },
 	{ "shrink", no_argument, NULL, 'x' },
+	{ "keep-going", no_argument, NULL, 'k' },
 	{ "scenarios", no_argument, NULL, 'c' },
 	{ 0 },
 };
@@ -115,6 +117,7 @@ static bool take(struct sim_options *o, int c)
 	bool *const flags[] = {
 		['t'] = &o->is_traced, ['d'] = &o->has_digest, ['f'] = &o->has_flips,
 		['x'] = &o->is_shrunk, ['c'] = &o->has_scenarios,
+		['k'] = &o->keeps_going,
 	};
 	char *end = "";
 

@@ -396,6 +396,7 @@ struct sim_options {
 	bool has_digest;
 	bool has_flips;
 	bool is_shrunk;
+	bool keeps_going;		/* a seed that failed does not end the hunt */
 	bool has_scenarios;
 	const char *json;
 	char **settings;
