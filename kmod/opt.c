@@ -85,6 +85,14 @@ static int set_ours(struct kr_sock *ks, int name, sockptr_t val, unsigned int le
 	return 0;
 }
 
+/* An option of zero bytes, or one that cannot be read, switches nothing on. */
+static bool switches_on(sockptr_t val, unsigned int len)
+{
+	u32 v = 0;
+
+	return !copy_from_sockptr(&v, val, min_t(unsigned int, len, sizeof(v))) && v;
+}
+
 static int set_inner(struct kr_sock *ks, int level, int name, sockptr_t val,
 		     unsigned int len)
 {
@@ -93,7 +101,7 @@ static int set_inner(struct kr_sock *ks, int level, int name, sockptr_t val,
 
 	if (err)
 		return err;
-	needs_tcp = kr_opt_owner(level, name) == KR_OPT_NEEDS_TCP;
+	needs_tcp = kr_opt_owner(level, name) == KR_OPT_NEEDS_TCP && switches_on(val, len);
 	if (needs_tcp && (ks->mode == KR_MODE_RDMA || ks->mode == KR_MODE_ASKING))
 		return -EOPNOTSUPP;
 	err = ks->inner->ops->setsockopt(ks->inner, level, name, val, len);
@@ -223,7 +231,7 @@ int kr_getsockopt(struct socket *sock, int level, int name, char __user *val,
 		err = get_tcp_info(ks, val, len);
 	else if (is_rdma && level == SOL_TCP && name == TCP_MAXSEG)
 		err = get_maxseg(ks, val, len);
-	else if (is_ours && !(ks->inner && name == TCP_QUICKACK))
+	else if (is_ours)
 		err = get_ours(ks, name, val, len);
 	else if (is_rdma && level == SOL_TCP && name == TCP_ZEROCOPY_RECEIVE)
 		err = -EOPNOTSUPP;	/* the inner one has no bytes, ever */

@@ -20,7 +20,7 @@ struct int_opt {
 static const struct int_opt int_opts[] = {
 	INT_OPT(TCP_NODELAY, nodelay, ANY_MIN, ANY_MAX),
 	INT_OPT(TCP_CORK, cork, ANY_MIN, ANY_MAX),
-	INT_OPT(TCP_QUICKACK, quickack, ANY_MIN, ANY_MAX),
+	INT_OPT(TCP_QUICKACK, pingpong, ANY_MIN, ANY_MAX),
 	INT_OPT(TCP_USER_TIMEOUT, user_timeout_ms, 0, ANY_MAX),
 	INT_OPT(TCP_KEEPIDLE, keep_idle_s, 1, KR_KEEP_IDLE_MAX_S),
 	INT_OPT(TCP_KEEPINTVL, keep_intvl_s, 1, KR_KEEP_INTVL_MAX_S),
@@ -73,8 +73,10 @@ enum kr_opt_owner kr_opt_owner(int level, int name)
 /* In the form that TCP keeps. */
 static int normal(int name, int value)
 {
-	if (name == TCP_NODELAY || name == TCP_CORK || name == TCP_QUICKACK)
+	if (name == TCP_NODELAY || name == TCP_CORK)
 		return !!value;
+	if (name == TCP_QUICKACK)
+		return !value;
 	if (name == TCP_LINGER2)
 		return value < 0 ? -1 : min(value, (int)KR_LINGER2_MAX_S);
 	return value;
@@ -96,6 +98,8 @@ int kr_opts_get(const struct kr_opts *o, const struct kr_opt_defaults *d, int na
 	const struct int_opt *opt = find_int(name);
 	int value = opt ? *(const int *)((const char *)o + opt->offset) : 0;
 
+	if (name == TCP_QUICKACK)
+		return !value;
 	if (value)
 		return value;
 	switch (name) {

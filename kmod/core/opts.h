@@ -19,7 +19,7 @@ enum {
 struct kr_opts {
 	int nodelay;
 	int cork;
-	int quickack;
+	int pingpong;			/* TCP_QUICKACK of 0 */
 	int user_timeout_ms;
 	int keep_idle_s;
 	int keep_intvl_s;

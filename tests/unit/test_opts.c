@@ -56,6 +56,15 @@ Test(opts, get__of_an_unset_time_is_what_applies)
 	cr_expect_eq(kr_opts_get(&opts, &defaults, TCP_USER_TIMEOUT), 0);
 }
 
+Test(opts, quickack__is_on_until_it_is_switched_off)
+{
+	cr_expect_eq(kr_opts_get(&opts, &defaults, TCP_QUICKACK), 1);
+	cr_expect_eq(kr_opts_set(&opts, TCP_QUICKACK, 0), 0);
+	cr_expect_eq(kr_opts_get(&opts, &defaults, TCP_QUICKACK), 0);
+	cr_expect_eq(kr_opts_set(&opts, TCP_QUICKACK, 5), 0);
+	cr_expect_eq(kr_opts_get(&opts, &defaults, TCP_QUICKACK), 1);
+}
+
 Test(opts, apply__without_keepalive)
 {
 	struct kr_vqp_opts v;

@@ -56,12 +56,14 @@ static const struct option_case v4_options[] = {
 	OPTION(IPPROTO_IP, IP_TOS, 0x10, 0x10),
 	OPTION(IPPROTO_IP, IP_TTL, 33, 33),
 	OPTION(IPPROTO_IP, IP_FREEBIND, 1, 1),
+	OPTION(IPPROTO_IP, IP_TRANSPARENT, 0, 0),
 	{ NULL, 0, 0, 0, 0 },
 };
 
 static const struct option_case v6_options[] = {
 	OPTION(IPPROTO_IPV6, IPV6_UNICAST_HOPS, 33, 33),
 	OPTION(IPPROTO_IPV6, IPV6_TCLASS, 0x10, 0x10),
+	OPTION(IPPROTO_IPV6, IPV6_TRANSPARENT, 0, 0),
 	{ NULL, 0, 0, 0, 0 },
 };
 
@@ -94,6 +96,7 @@ static void unconnected(struct side *s)
 {
 	int fd = sock_new(s, 0);
 
+	CHECK_EQ(sock_get(fd, IPPROTO_TCP, TCP_QUICKACK), 1);
 	try_all(s, fd);
 	sock_set(fd, IPPROTO_TCP, TCP_MAXSEG, 1000);
 	CHECK_EQ(sock_get(fd, IPPROTO_TCP, TCP_MAXSEG), 1000);
