@@ -293,6 +293,10 @@ void sim_check_idle(struct sim *s, u64 window_ns)
 void sim_check_path_req(const struct sim *s, struct sim_assoc *as,
 			const struct kr_path_msg *pm)
 {
+	/* Else packets of both would have our tag, with the same numbers and ids. */
+	if (as->taken.assoc && as->taken.assoc != pm->assoc)
+		sim_fail(s, "host %u: an association with host %u has another peer now",
+			 as->peer->host->nr, as->peer->to);
 	/*
 	 * Of one incarnation of the peer a later queue pair has a larger number, unless
 	 * the bytes that say so were changed on the way.

@@ -359,7 +359,7 @@ void sim_check_opened(const struct sim *s, struct sim_ep *ep);
 void sim_check_released(const struct sim *s, const struct sim_ep *ep);
 void sim_check_end(const struct sim *s);
 void sim_check_idle(struct sim *s, u64 window_ns);
-/* @pm was taken: it must not bring back an end that the peer has left. */
+/* @pm was taken: of the peer's same association, and of no end that the peer has left. */
 void sim_check_path_req(const struct sim *s, struct sim_assoc *as,
 			const struct kr_path_msg *pm);
 void sim_check_quiet(const struct sim *s, u64 packets);
