@@ -28,23 +28,37 @@ static u64 pto_ns(const struct scene *sc)
 	return scene_rtt(sc) + KR_GRANULARITY_NS + KR_ACK_DELAY_NS;
 }
 
-/* A scene of two hosts with one connection, open. */
+static struct flow *open_flow(struct scene *sc, u32 nr, u32 from, u32 to)
+{
+	struct flow *f = &sc->flows[nr];
+
+	flow_connect(f, from, to);
+	if (!flow_await_open(f))
+		sim_fail(&sc->sim, "no connection");
+	return f;
+}
+
+/* The scene starts with its first connection, open. */
+static struct flow *start(struct scene *sc)
+{
+	scene_start(sc);
+	return open_flow(sc, 0, 0, 1);
+}
+
+/* Such a scene of two hosts, as it comes. */
 static struct scene *pair(u32 nr_flows)
 {
 	struct scene *sc = scene_create(2, nr_flows);
 
-	scene_start(sc);
-	flow_connect(&sc->flows[0], 0, 1);
-	if (!flow_await_open(&sc->flows[0]))
-		sim_fail(&sc->sim, "no connection");
+	start(sc);
 	return sc;
 }
 
-/* Questions of 64 bytes, so that the channel knows the round trip. */
-static void warm_up(struct scene *sc, struct flow *f)
+/* Questions of 64 bytes, so that the channel knows the round trip; then quiet. */
+static void warm_up(struct scene *sc, struct flow *f, u64 pause_ns, u64 ns)
 {
-	flow_ask(f, 64, 10 * KR_MSEC);
-	scene_run(sc, 2 * KR_SEC);
+	flow_ask(f, 64, pause_ns);
+	scene_run(sc, ns);
 	f->pause_ns = 3600 * KR_SEC;
 	scene_run(sc, KR_SEC);
 	f->message = 0;
@@ -102,10 +116,8 @@ static void open_beside_traffic(u8 lost, const char *what)
 	struct flow *f = &sc->flows[2];
 	u32 i;
 
-	flow_connect(&sc->flows[1], 1, 0);
-	flow_await_open(&sc->flows[1]);
+	flow_write(open_flow(sc, 1, 1, 0), KR_POS_NONE);
 	flow_write(&sc->flows[0], KR_POS_NONE);
-	flow_write(&sc->flows[1], KR_POS_NONE);
 	scene_run(sc, START_NS);
 	scene_drop(sc, lost == KR_MSG_ACCEPT, lost, 1);
 	flow_connect(f, 0, 1);
@@ -158,7 +170,7 @@ static void lose_the_tail(u32 nr, const char *what)
 	struct flow *f = &sc->flows[0];
 	u64 began, bound;
 
-	warm_up(sc, f);
+	warm_up(sc, f, 10 * KR_MSEC, 2 * KR_SEC);
 	began = sc->sim.now;
 	scene_drop(sc, 0, KR_MSG_DATA, nr);
 	flow_write(f, 64);
@@ -175,13 +187,11 @@ static void lose_the_tail(u32 nr, const char *what)
 static void lose_the_tail_far_away(void)
 {
 	struct scene *sc = scene_create(2, 1);
-	struct flow *f = &sc->flows[0];
+	struct flow *f;
 	u64 began, i;
 
 	sc->sim.cfg.delay_ns = 10 * KR_MSEC;
-	scene_start(sc);
-	flow_connect(f, 0, 1);
-	flow_await_open(f);
+	f = start(sc);
 	for (i = 0; i < 40; i++) {
 		flow_write(f, 64);
 		scene_run(sc, 100 * KR_MSEC);
@@ -203,11 +213,11 @@ static void lose_the_tail_again(void)
 	struct flow *f = &sc->flows[0];
 	u64 began;
 
-	warm_up(sc, f);
+	warm_up(sc, f, 10 * KR_MSEC, 2 * KR_SEC);
 	scene_drop(sc, 0, KR_MSG_DATA, 3);
 	flow_write(f, 64);
 	flow_await_read(&f->server, f->server.read + 64);
-	warm_up(sc, f);
+	warm_up(sc, f, 10 * KR_MSEC, 2 * KR_SEC);
 	began = sc->sim.now;
 	scene_drop(sc, 0, KR_MSG_DATA, 1);
 	flow_write(f, 64);
@@ -296,16 +306,15 @@ static void lossy(u32 ppm, u64 rate, double window, double share)
 {
 	struct scene *sc = scene_create(2, 1);
 	double wanted, got, full = (double)rate * PAYLOAD / PACKET;
+	struct flow *f;
 	char what[80];
 
 	sc->sim.cfg.rate = rate;
 	sc->sim.cfg.queue = rate * scene_rtt(sc) / KR_SEC;
-	scene_start(sc);
-	flow_connect(&sc->flows[0], 0, 1);
-	flow_await_open(&sc->flows[0]);
+	f = start(sc);
 	sc->sim.cfg.loss = ppm;
 	/* Long enough for a few hundred losses. */
-	got = throughput(sc, &sc->flows[0], ppm ? 5 * KR_SEC : KR_SEC / 2);
+	got = throughput(sc, f, ppm ? 5 * KR_SEC : KR_SEC / 2);
 	wanted = 0.75 * window * PAYLOAD * 1e9 / scene_rtt(sc);
 	snprintf(what, sizeof(what), "loss: %g %% lost, link of %lu MB/s, got MB/s",
 		 ppm / 1e4, (unsigned long)(rate / 1000000));
@@ -451,10 +460,8 @@ static void small_beside_bulk(u32 nr, u64 rate)
 
 	sc->sim.cfg.rate = rate;
 	scene_start(sc);
-	for (i = 0; i <= nr; i++) {
-		flow_connect(&sc->flows[i], 0, 1);
-		flow_await_open(&sc->flows[i]);
-	}
+	for (i = 0; i <= nr; i++)
+		open_flow(sc, i, 0, 1);
 	for (i = 0; i < nr; i++)
 		flow_write(&sc->flows[i], KR_POS_NONE);
 	scene_run(sc, START_NS);
@@ -481,9 +488,7 @@ static void equal_turns(u32 nr)
 	sc->sim.cfg.queue = 200000;
 	scene_start(sc);
 	for (i = 0; i < nr; i++) {
-		flow_connect(&sc->flows[i], 0, 1);
-		flow_await_open(&sc->flows[i]);
-		flow_write(&sc->flows[i], KR_POS_NONE);
+		flow_write(open_flow(sc, i, 0, 1), KR_POS_NONE);
 		scene_run(sc, 10 * KR_MSEC);
 	}
 	for (i = 0; i < nr; i++)
@@ -514,16 +519,14 @@ static void disorder(const char *name, u64 dup, u64 jitter, u64 ack_loss, double
 		     double twice)
 {
 	struct scene *sc = scene_create(2, 1);
-	struct flow *f = &sc->flows[0];
+	struct flow *f;
 	char what[80];
 	u64 packets;
 	double got;
 
 	sc->sim.cfg.rate = 100000000;
 	sc->sim.cfg.queue = 800000;
-	scene_start(sc);
-	flow_connect(f, 0, 1);
-	flow_await_open(f);
+	f = start(sc);
 	sc->sim.cfg.dup = dup;
 	sc->sim.cfg.jitter_ns = jitter;
 	sc->drop_from = 1;
@@ -596,10 +599,7 @@ static void short_way(u64 delay, u64 queue, double wanted)
 
 	sc->sim.cfg.delay_ns = delay;
 	sc->sim.cfg.queue = queue;
-	scene_start(sc);
-	flow_connect(&sc->flows[0], 0, 1);
-	flow_await_open(&sc->flows[0]);
-	got = throughput(sc, &sc->flows[0], KR_SEC / 5);
+	got = throughput(sc, start(sc), KR_SEC / 5);
 	snprintf(what, sizeof(what), "acks: round trip %g us, queue %lu kB, share of the rate",
 		 2 * delay / 1e3, (unsigned long)(queue / 1000));
 	flow_report(what, got / 1e9 * PACKET / PAYLOAD, AT_LEAST, wanted);
@@ -613,11 +613,7 @@ static void burst_after_quiet(void)
 	struct flow *f = &sc->flows[0];
 	u64 before;
 
-	flow_ask(f, 64, 100 * KR_USEC);
-	scene_run(sc, 10 * KR_SEC);
-	f->pause_ns = 3600 * KR_SEC;
-	scene_run(sc, KR_SEC);
-	f->message = 0;
+	warm_up(sc, f, 100 * KR_USEC, 10 * KR_SEC);
 	before = sc->nr_from[0];
 	flow_write(f, KR_POS_NONE);
 	scene_run(sc, scene_rtt(sc));
