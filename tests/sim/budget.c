@@ -227,10 +227,34 @@ static void lose_the_tail_again(void)
 	scene_destroy(sc);
 }
 
+/*
+ * Half of a hundred packets are lost, and what comes back is as well, so that the next
+ * timeout shows more holes at once than a stream notes: all are filled then.
+ */
+static void lose_every_other(void)
+{
+	struct scene *sc = pair(1);
+	struct flow *f = &sc->flows[0];
+	u64 began, sent;
+
+	flow_write(f, KR_POS_NONE);
+	scene_run(sc, START_NS);
+	sim_peer(&sc->sim, 0, 1)->link.holes_left = 100;
+	scene_run(sc, scene_rtt(sc) / 2);
+	began = sc->sim.now;
+	sent = f->client.v.tx.next;
+	sim_peer(&sc->sim, 1, 0)->link.blocked_ns = began + scene_rtt(sc);
+	flow_await_read(&f->server, sent);
+	flow_report("recovery: half of 100 lost, and what came back, ms",
+		    ms(sc->sim.now - began), AT_MOST, ms(pto_ns(sc) + 2 * scene_rtt(sc)));
+	scene_destroy(sc);
+}
+
 void flow_budget_recovery(void)
 {
 	lose_in_the_middle(1);
 	lose_in_the_middle(20);
+	lose_every_other();
 	lose_the_tail(1, "recovery: the last packet lost, ms");
 	lose_the_tail(2, "recovery: the last packet lost, and its repetition, ms");
 	lose_the_tail(3, "recovery: the last packet lost three times, ms");
@@ -380,6 +404,41 @@ static void lost_window(void)
 }
 
 /*
+ * A host without memory says so, and in the same word, which waited for a send slot, asks
+ * whether the peer is there.  It is lost: the packets after it tell, and it is said once
+ * more, in two round trips; then the sender waits for two timeouts before it tries.
+ */
+static void lost_again(void)
+{
+	struct scene *sc = pair(2);
+	struct flow *f = &sc->flows[0];
+	struct kr_vqp_opts opts = f->server.v.opts;
+	struct sim_host *h = &sc->sim.hosts[1];
+	u64 began;
+
+	open_flow(sc, 1, 1, 0);
+	opts.keep_idle_ns = KR_SEC;
+	opts.keep_intvl_ns = KR_SEC;
+	opts.keep_cnt = 2;
+	kr_vqp_set_opts(&f->server.v, &opts, sc->sim.now);
+	h->stop_ns = sc->sim.now + KR_SEC + 2 * scene_rtt(sc);
+	sim_host_at(h, h->stop_ns, sim_host_tx_ready, h, 0);
+	scene_run(sc, KR_SEC + scene_rtt(sc));
+	sim_env.poor = &f->server;
+	flow_write(f, 64);
+	flow_write(&sc->flows[1], 16 * PAYLOAD);
+	scene_drop(sc, 1, KR_MSG_WINDOW, 1);
+	while (sc->drop_nr)
+		sim_step(&sc->sim, KR_POS_NONE);
+	began = sc->sim.now;
+	sim_env.poor = NULL;
+	flow_await_read(&f->server, 64);
+	flow_report("window: no memory, and the word of it is lost, ms",
+		    ms(sc->sim.now - began), AT_MOST, ms(2 * pto_ns(sc) + 2 * scene_rtt(sc)));
+	scene_destroy(sc);
+}
+
+/*
  * A peer that answers is alive, however long its program does not read, unless the
  * user has set a time for it.
  */
@@ -441,6 +500,7 @@ void flow_budget_window(void)
 {
 	slow_reader();
 	lost_window();
+	lost_again();
 	stopped_reader(0, 3600 * KR_SEC);
 	stopped_reader(5 * KR_SEC, 600 * KR_SEC);
 	many_news();

@@ -33,7 +33,7 @@ void kr_env_free(void *ptr)
 
 void *kr_env_page_alloc(void *owner, bool may_sleep)
 {
-	if (is_refused())
+	if ((owner && owner == sim_env.poor) || is_refused())
 		return NULL;
 	sim_env.nr_pages++;
 	return sim_pool_get(KR_PAGE_SIZE);

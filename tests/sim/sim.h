@@ -130,6 +130,7 @@ struct sim_env {
 	u64 nr_pages;
 	u64 nr_failed;
 	u32 fail;			/* ppm */
+	const void *poor;		/* whose buffers get no page */
 	struct sim_prng rng;
 };
 
