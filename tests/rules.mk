@@ -67,7 +67,8 @@ vm-test: all
 # Its build is the fast one, laid out by what some seeds of it did, and half as fast again.
 # sim-test runs fixed seeds under the sanitizers.
 SIM_SRCS := $(wildcard tests/sim/*.c)
-SIM_CF    = $(UCFLAGS) -O3 -flto=auto -DSIM_HAS_POOL=1 -I$(CURDIR)/kmod
+SIM_OPT  ?= -O3 -flto=auto
+SIM_CF    = $(UCFLAGS) $(SIM_OPT) -DSIM_HAS_POOL=1 -I$(CURDIR)/kmod
 SIM_OBJS := $(patsubst tests/sim/%.c,$(BUILD)/tests/sim/asan/%.o,$(SIM_SRCS))
 SIM_FAST := $(patsubst tests/sim/%.c,$(BUILD)/tests/sim/fast/%.o,$(SIM_SRCS)) \
 	    $(patsubst kmod/core/%.c,$(BUILD)/tests/sim/fast/core/%.o,$(wildcard kmod/core/*.c))
