@@ -56,6 +56,8 @@ group 'no memory' --seed 1 --seeds 10 conns=60 nomem=200000
 group 'few send slots' --seed 1 --seeds 10 conns=60 slots=1 slot_stops=20
 group 'one in three lost' --seed 1 --seeds 10 conns=60 loss=333333
 group 'two processes, ten seconds' --seconds 10 --jobs 2 --seed 1000 --seeds 20
+group 'windows full of holes' --seed 1 --seeds 10 conns=20 holes=1000 \
+	rx_limit=1000000 tx_limit=1000000 stream_max=1000000 mtu=1024
 group 'eight hosts' --seed 1 --seeds 3 hosts=8 conns=200
 group 'forty hosts' --seed 1 --seeds 2 hosts=40 conns=300 stream_max=20000
 group 'a thousand hosts' --seed 1 --seeds 1 hosts=1000 conns=1000 stream_max=2000
