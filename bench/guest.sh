@@ -178,8 +178,8 @@ measure()
 		steps=$((steps + RUNS * $(carriers "$kind" "$question" | wc -w)))
 	done
 	for port in iperf3 sockperf connect; do
-		lab-wait-port "${PORT[$port.tcp]}" h1 60 || return
-		lab-wait-port "${PORT[$port.krcore]}" h1 60 || return
+		lab-wait-port "${PORT[$port.tcp]}" h1 || return
+		lab-wait-port "${PORT[$port.krcore]}" h1 || return
 	done
 	for ((n = 1; n <= RUNS; n++)); do
 		for question in "${questions[@]}"; do

@@ -75,7 +75,7 @@ cases()
 		fi
 		shift
 	done
-	lab-wait-port 7654 h1 60
+	lab-wait-port 7654 h1
 	"$SOCKTEST" client -p "$KR_PROTO" "${options[@]}" h1 "$@"
 }
 

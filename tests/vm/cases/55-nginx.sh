@@ -20,7 +20,7 @@ END
 	kr nginx -c /tmp/nginx.8081.conf
 	lab-wait-port 8080
 	lab-wait-port 8081' \
-	'lab-wait-port 8081 h1 60
+	'lab-wait-port 8081 h1
 	fetch() { "$@" >/run/file; cmp /run/file "$OUT/file"; }
 	get() { timeout 100 curl -sS "http://h1:$1/file"; }
 	kget() { kr timeout 100 curl -sS "http://h1:$1/file"; }
