@@ -65,6 +65,7 @@ static void on_path_lost(struct sim *s, void *obj, u64 arg)
 	sim_for_each_peer(p, h) {
 		if (!p->assoc)
 			continue;
+		sim_met_assoc(&p->assoc->a, SIM_MET_LOST);
 		kr_assoc_path_lost(&p->assoc->a, sim_clock(h));
 		sim_peer_run(p);
 		sim_host_at(h, s->now + sim_spread(&s->rng, KR_MSEC, 5 * KR_SEC),

@@ -307,6 +307,8 @@ void sim_path_event(struct kr_assoc *a, enum kr_path_event event)
 
 	sim_note(s, "host %u: path to %u %s", as->peer->host->nr, as->peer->to,
 		 names[event]);
+	if (event != KR_PATH_EV_READY)
+		sim_met_assoc(a, event == KR_PATH_EV_FAILED ? SIM_MET_FAILED : SIM_MET_SILENT);
 	check_after(as->peer, WORKER_NS);
 }
 
@@ -340,8 +342,10 @@ u64 sim_host_token(const struct sim_host *h, const u8 instance[16])
 /* The association with this instance of the peer; another one is gone. */
 static struct sim_assoc *assoc_for(struct sim_peer *p, const u8 instance[16])
 {
-	if (p->assoc && memcmp(p->assoc->a.peer_instance, instance, 16))
+	if (p->assoc && memcmp(p->assoc->a.peer_instance, instance, 16)) {
+		sim_met_assoc(&p->assoc->a, SIM_MET_OTHER_INSTANCE);
 		sim_peer_gone(p, ECONNRESET);
+	}
 	return p->assoc ? p->assoc : create(p, instance);
 }
 
@@ -356,6 +360,7 @@ static void prove(struct sim_peer *p)
 	sim_host_end(to, &remote);
 	if (kr_assoc_path_need(a, &remote, 1) != KR_PATH_IS_WANTED)
 		return;
+	sim_met_assoc(a, SIM_MET_START);
 	if (a->path == KR_PATH_READY)
 		kr_assoc_path_lost(a, sim_clock(p->host));
 	kr_assoc_path_start(a, &local, &remote,
@@ -396,6 +401,7 @@ void sim_peer_gone(struct sim_peer *p, int err)
 		return;
 	sim_note(s, "host %u: association %lu with %u ends", p->host->nr,
 		 (unsigned long)as->nr, p->to);
+	sim_met_assoc(&as->a, SIM_MET_END);
 	kr_assoc_end(&as->a);
 	while (kr_assoc_abort_some(&as->a, err, sim_clock(p->host)))
 		;
@@ -406,6 +412,21 @@ void sim_peer_gone(struct sim_peer *p, int err)
 }
 
 /* Packets. */
+
+static u32 met_path_req(int err)
+{
+	switch (err) {
+	case -EALREADY:
+		return SIM_MET_TOO_LATE;
+	case -EEXIST:
+		return SIM_MET_OTHER_VQPS;
+	case -ENOTCONN:
+		return SIM_MET_OTHER_NO_PATH;
+	case -ESTALE:
+		return SIM_MET_OTHER_STALE;
+	}
+	return KR_MSG_PATH_REQ;
+}
 
 static void answer_path_req(struct sim_host *h, const struct kr_path_msg *pm)
 {
@@ -427,6 +448,7 @@ static void answer_path_req(struct sim_host *h, const struct kr_path_msg *pm)
 	sim_host_end(h, &local);
 	err = kr_assoc_path_req(&assoc_for(p, pm->instance)->a, &local, pm,
 				sim_clock(h));
+	sim_met_assoc(&p->assoc->a, met_path_req(err));
 	if (!err)
 		sim_check_path_req(s, p->assoc, pm);
 	else if (err == -ESTALE)
@@ -469,9 +491,12 @@ static void receive_gone(struct sim_host *h, u64 tag)
 {
 	struct sim_peer *p;
 
-	sim_for_each_peer(p, h)
-		if (p->assoc && p->assoc->a.remote_id == tag)
-			sim_peer_gone(p, ECONNRESET);
+	sim_for_each_peer(p, h) {
+		if (!p->assoc || p->assoc->a.remote_id != tag)
+			continue;
+		sim_met_assoc(&p->assoc->a, KR_MSG_GONE);
+		sim_peer_gone(p, ECONNRESET);
+	}
 }
 
 static void receive_tagged(struct sim_host *h, const struct kr_packet *p)
@@ -480,6 +505,7 @@ static void receive_tagged(struct sim_host *h, const struct kr_packet *p)
 	struct kr_path_msg pm = { 0 };
 
 	if (as && as->peer->host == h) {
+		sim_met_packet(&as->a, p);
 		kr_assoc_input(&as->a, &p->hdr, p->body, sim_clock(h));
 		sim_peer_run(as->peer);
 		return;

@@ -269,6 +269,7 @@ int sim_hunt(const struct sim_options *options)
 	if (t.seeds > 1)
 		printf("slowest: seed %lu with %.1f s\n", (unsigned long)t.slowest_seed,
 		       t.slowest_s);
+	sim_met_print();
 	if (h->nr_failed)
 		say_failed(h);
 	if (o.json)

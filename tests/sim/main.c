@@ -2,11 +2,12 @@
 /*
  * krsim [--seed N] [--seeds N] [--jobs N] [--seconds N] [--json FILE]
  *       [--profile N] [--trace] [--digest] [--flips] [--shrink] [--keep-going]
- *       [NAME=VALUE...]
+ *       [--coverage] [NAME=VALUE...]
  * krsim --scenarios [--trace] [FAMILY...]
  *
  * Each seed draws a profile and runs it (with --profile another seed draws it).
  * A failure prints the command that repeats it; --shrink makes it short.
+ * --coverage counts at the end which pairs of state and event were met.
  * Scenarios measure how long things take: see flow.h.
  * Exit status: 0; 1 if a seed failed, 2 for a wrong command line.
  */
@@ -104,6 +105,7 @@ static const struct option longs[] = {
 	{ "flips", no_argument, NULL, 'f' },
 	{ "shrink", no_argument, NULL, 'x' },
 	{ "keep-going", no_argument, NULL, 'k' },
+	{ "coverage", no_argument, NULL, 'C' },
 	{ "scenarios", no_argument, NULL, 'c' },
 	{ 0 },
 };
@@ -118,6 +120,7 @@ static bool take(struct sim_options *o, int c)
 		['t'] = &o->is_traced, ['d'] = &o->has_digest, ['f'] = &o->has_flips,
 		['x'] = &o->is_shrunk, ['c'] = &o->has_scenarios,
 		['k'] = &o->keeps_going,
+		['C'] = &o->has_coverage,
 	};
 	char *end = "";
 
@@ -144,6 +147,8 @@ int main(int argc, char **argv)
 	if (!o.nr_seeds)
 		o.nr_seeds = o.seconds ? ~0ull : 1;
 	catch_crashes();
+	if (o.has_coverage)
+		sim_met_start();
 	if (o.has_scenarios)
 		return sim_scenarios(o.settings, o.is_traced);
 	return o.is_shrunk ? sim_shrink(&o) : sim_hunt(&o);

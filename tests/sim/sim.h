@@ -20,6 +20,7 @@
  *   wrap     starts near a wrap of some number
  *   fault    partitions, reboots, lost paths, memory and slots that run out
  *   check    what must hold, known independently of core
+ *   met      which pairs of state and event were met
  *   flow     scenarios in which time is measured: see flow.h
  *   trace    packets in words, and a digest of the run
  */
@@ -366,6 +367,44 @@ void sim_check_path_req(const struct sim *s, struct sim_assoc *as,
 void sim_check_quiet(const struct sim *s, u64 packets);
 struct sim_ep *sim_ep_other(const struct sim_ep *ep);
 
+/* met.c: messages have their own numbers; in the order of its names */
+enum {
+	SIM_MET_FIN = KR_MSG_TYPE_MAX + 1,
+	SIM_MET_PROBE,
+	SIM_MET_AGAIN,
+	SIM_MET_PACKET,
+	SIM_MET_TOO_LATE,
+	SIM_MET_OTHER_VQPS,
+	SIM_MET_OTHER_NO_PATH,
+	SIM_MET_OTHER_STALE,
+	SIM_MET_START,
+	SIM_MET_OTHER_INSTANCE,
+	SIM_MET_LOST,
+	SIM_MET_END,
+	SIM_MET_SHUTDOWN,
+	SIM_MET_CLOSE,
+	SIM_MET_ABORT,
+	SIM_MET_OPTIONS,
+	SIM_MET_GIVE_UP,
+	SIM_MET_SILENCE,
+	SIM_MET_KEEPALIVE,
+	SIM_MET_RETRY,
+	SIM_MET_PROBE_TIME,
+	SIM_MET_FAILED,
+	SIM_MET_SILENT,
+	SIM_MET_NR
+};
+
+/* From now on they are counted. */
+void sim_met_start(void);
+/* The first three before the call into core. */
+void sim_met_packet(const struct kr_assoc *a, const struct kr_packet *p);
+void sim_met_timeout(const struct kr_vqp *v, u64 now);
+void sim_met_vqp(const struct kr_vqp *v, u32 event);
+/* For its path, its VQPs and its tombstones. */
+void sim_met_assoc(const struct kr_assoc *a, u32 event);
+void sim_met_print(void);
+
 /* trace.c */
 void sim_trace(struct sim *s, const char *what, u32 from, u32 to, const u8 *p,
 	       u32 len);
@@ -399,6 +438,7 @@ struct sim_options {
 	bool is_shrunk;
 	bool keeps_going;		/* a seed that failed does not end the hunt */
 	bool has_scenarios;
+	bool has_coverage;
 	const char *json;
 	char **settings;
 };

@@ -182,6 +182,7 @@ static void on_vqp_timer(struct sim *s, void *obj, u64 arg)
 		return;
 	ep->timer_ns = NEVER;
 	ep->nr_timers++;
+	sim_met_timeout(&ep->sv->v, sim_clock(ep->host));
 	kr_vqp_timeout(&ep->sv->v, sim_clock(ep->host));
 	sim_peer_run(ep->peer);
 }
@@ -338,6 +339,7 @@ static void close_ep(struct sim_ep *ep)
 	ep->is_closed = true;
 	say(ep, "closes");
 	ep->has_unread = kr_rx_ready(&ep->sv->v.rx) || ep->sv->v.rx.ooo.nr;
+	sim_met_vqp(&ep->sv->v, SIM_MET_CLOSE);
 	kr_vqp_close(&ep->sv->v, sim_clock(ep->host));
 }
 
@@ -353,6 +355,7 @@ static void finish(struct sim_ep *ep)
 		return;
 	ep->is_shut = true;
 	say(ep, "shuts down");
+	sim_met_vqp(&ep->sv->v, SIM_MET_SHUTDOWN);
 	kr_vqp_shutdown(&ep->sv->v, sim_clock(ep->host));
 	if (is_leaving || sim_chance(&s->rng, s->cfg.close_early))
 		close_ep(ep);
@@ -383,6 +386,7 @@ static void on_step(struct sim *s, void *obj, u64 arg)
 		if (ep->written >= ep->abort_at) {
 			ep->is_closed = true;
 			say(ep, "aborts");
+			sim_met_vqp(&ep->sv->v, SIM_MET_ABORT);
 			kr_vqp_abort(&ep->sv->v, ECONNABORTED, KR_RST_ABORT,
 				     sim_clock(ep->host));
 		} else {
