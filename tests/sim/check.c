@@ -147,7 +147,8 @@ static bool is_steady(const struct sim_cfg *c)
 static bool is_gentle(const struct sim_cfg *c)
 {
 	return is_steady(c) && !c->abort && !c->close_early && !c->leave &&
-	       !c->keepalive && c->user_timeout_ns >= 60 * KR_SEC;
+	       !c->keepalive && !c->rash && !c->options && !c->unlistens &&
+	       c->user_timeout_ns >= 60 * KR_SEC;
 }
 
 /* One end lost so much time that a timeout of its own ended the connection. */
@@ -167,7 +168,7 @@ static void check_conn(const struct sim *s, const struct sim_conn *c)
 {
 	if (c->client && c->client->is_refused && c->server && !s->cfg.flips)
 		sim_fail(s, "connection %u: refused and accepted", c->nr);
-	if (c->client && c->client->is_open && !c->server &&
+	if (c->client && c->client->is_open && !c->server && !c->is_unheard &&
 	    is_steady(&s->cfg) && !is_timed_out(s, c))
 		sim_fail(s, "connection %u: its client was connected, and accept() never told",
 			 c->nr);
@@ -314,4 +315,38 @@ void sim_check_quiet(const struct sim *s, u64 packets)
 	if (s->nr_packets != packets)
 		sim_fail(s, "%lu packets although nobody has a connection",
 			 (unsigned long)(s->nr_packets - packets));
+}
+
+static void describe(const struct sim *s, const char *side, const struct sim_ep *ep)
+{
+	const struct kr_vqp *v;
+
+	if (!ep || ep->is_released)
+		return;
+	v = &ep->sv->v;
+	printf("connection %u %s at host %u: %s, wrote %lu of %lu, read %lu%s%s%s%s; "
+	       "tx %lu %lu %lu edge %lu inflight %u; rx %lu %lu edge %lu; "
+	       "probe %lu timer %lu\n",
+	       ep->conn->nr, side, ep->host->nr, kr_vqp_state_name(v->state),
+	       (unsigned long)ep->written, (unsigned long)ep->total,
+	       (unsigned long)ep->read, ep->is_shut ? " shut" : "",
+	       ep->is_eof ? " eof" : "", ep->is_closed ? " closed" : "",
+	       ep->is_queued ? " queued" : "", (unsigned long)v->tx.head,
+	       (unsigned long)v->tx.next, (unsigned long)v->tx.end,
+	       (unsigned long)v->tx.edge, v->tx.inflight,
+	       (unsigned long)v->rx.read, (unsigned long)v->rx.accepted,
+	       (unsigned long)v->rx.edge, (unsigned long)v->probe_ns,
+	       (unsigned long)v->timer_ns);
+}
+
+void sim_describe(const struct sim *s)
+{
+	const struct sim_ep *ep;
+	u32 i;
+
+	for (i = 0; i < s->nr_conns; i++) {
+		describe(s, "client", s->conns[i].client);
+		for (ep = s->conns[i].attempts; ep; ep = ep->other_attempt)
+			describe(s, "server", ep);
+	}
 }

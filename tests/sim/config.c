@@ -29,7 +29,7 @@ static const struct {
 	NAME(nomem), NAME(corrupt), NAME(strange), NAME(stale), NAME(forged),
 	NAME(wrap), NAME(storm), NAME(leave),
 	NAME(pauses), NAME(pause_ns), NAME(jumps), NAME(jump_ns),
-	NAME(late_ns), NAME(faults), NAME(skip), NAME(last),
+	NAME(late_ns), NAME(rash), NAME(options), NAME(unlistens), NAME(faults), NAME(skip), NAME(last),
 #undef NAME
 };
 
@@ -152,6 +152,14 @@ static void draw_time(struct sim_cfg *c, struct sim_prng *r)
 	c->late_ns = maybe(r, 200000, 100 * KR_USEC, 20 * KR_MSEC);
 }
 
+/* Drawn after the others, so that what they are in a seed stays. */
+static void draw_later(struct sim_cfg *c, struct sim_prng *r)
+{
+	c->rash = maybe(r, 150000, 10000, SIM_PPM);
+	c->options = c->hold ? 0 : maybe(r, 100000, 1000, 100000);
+	c->unlistens = maybe(r, 150000, 1, 20);
+}
+
 /* No reason for any connection to end with an error: see sim_check_end(). */
 static void calm(struct sim_cfg *c)
 {
@@ -171,6 +179,9 @@ static void calm(struct sim_cfg *c)
 	c->pause_ns = min_t(u64, c->pause_ns, 100 * KR_MSEC);
 	c->jump_ns = min_t(u64, c->jump_ns, 100 * KR_MSEC);
 	c->host_timeout_ns = 0;
+	c->rash = 0;
+	c->options = 0;
+	c->unlistens = 0;
 }
 
 static void read_settings(struct sim_cfg *cfg, char **settings)
@@ -195,6 +206,7 @@ static void read_settings(struct sim_cfg *cfg, char **settings)
 void sim_cfg_draw(struct sim_cfg *cfg, u64 seed, bool has_flips, char **settings)
 {
 	struct sim_prng r;
+	bool is_calm;
 
 	sim_prng_init(&r, seed ^ 0x636667);
 	memset(cfg, 0, sizeof(*cfg));
@@ -203,12 +215,14 @@ void sim_cfg_draw(struct sim_cfg *cfg, u64 seed, bool has_flips, char **settings
 	draw_events(cfg, &r);
 	draw_time(cfg, &r);
 	draw_strangers(cfg, &r);
-	if (sim_chance(&r, 400000))
-		calm(cfg);
+	is_calm = sim_chance(&r, 400000);
 	if (has_flips)
 		cfg->flips = sim_spread(&r, 1000, 100000);
 	cfg->in_rate = maybe(&r, 200000, 2000000, 1000000000);
 	cfg->in_queue = sim_spread(&r, 50000, 2000000);
+	draw_later(cfg, &r);
+	if (is_calm)
+		calm(cfg);
 	cfg->faults = ~0ull;
 	cfg->last = 1;
 	read_settings(cfg, settings);

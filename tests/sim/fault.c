@@ -81,6 +81,14 @@ static void on_slot_stop(struct sim *s, void *obj, u64 arg)
 	sim_host_at(h, h->stop_ns, sim_host_tx_ready, h, 0);
 }
 
+static void on_unlisten(struct sim *s, void *obj, u64 arg)
+{
+	struct sim_host *h = sim_any_host(s);
+
+	sim_note(s, "host %u stops to listen for a moment", h->nr);
+	sim_user_unlisten(h);
+}
+
 void sim_fault_plan(struct sim *s, u64 nr, sim_fn fn)
 {
 	u64 when;
@@ -119,6 +127,7 @@ void sim_fault_start(struct sim *s)
 	sim_clock_start(s);
 	sim_stale_start(s);
 	sim_forge_start(s);
+	sim_fault_plan(s, s->cfg.unlistens, on_unlisten);
 	sim_prng_init(&sim_env.rng, s->seed ^ 0x6d656d);
 	sim_env.fail = s->cfg.nomem;
 }

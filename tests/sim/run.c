@@ -54,7 +54,7 @@ static void finish(struct sim *s, bool is_all)
 	}
 	if (sim_user_is_done(s, is_all) || s->cfg.flips)
 		return;
-	sim_user_describe(s);
+	sim_describe(s);
 	sim_fail(s, "connections that do not end");
 }
 

@@ -82,6 +82,10 @@ group 'a storm of connects' --seed 2 --seeds 1 hosts=2 conns=3000 \
 	give_up_ns=5000000000
 group 'storms from many hosts to one' --seed 1 --seeds 3 hosts=40 conns=800 \
 	stream_max=1000 storm=900000 give_up_ns=5000000000
+group 'programs that are killed at any time' --seed 1 --seeds 10 conns=60 hold=0 \
+	rash=1000000
+group 'listeners that close' --seed 1 --seeds 10 conns=60 unlistens=20
+group 'options that change' --seed 1 --seeds 10 conns=60 hold=0 options=100000
 
 krsim=${krsim%-asan}
 for family in opening recovery silence loss window turns order acks bottleneck; do

@@ -55,6 +55,7 @@ struct sim_cfg {
 	u64 partitions, outage_ns, reboots, drops, path_losses, slots, slot_stops, nomem;
 	u64 corrupt, strange, stale, forged, wrap, storm, leave;
 	u64 pauses, pause_ns, jumps, jump_ns, late_ns;
+	u64 rash, options, unlistens;
 	u64 faults, skip;		/* the first ones happen; a bit for each that does not */
 	u64 last;			/* 0: no connections at the end */
 };
@@ -293,6 +294,7 @@ struct sim_conn {
 	u32 tries;
 	bool is_holder;			/* stays open, idle, until told */
 	u8 leaver;			/* but its client (1) or server (2) closes */
+	bool is_unheard;		/* its listener closed */
 	u64 start[2];			/* first position of client and server */
 	bool is_waiting;		/* for an association, to connect */
 	struct sim_ep *client;
@@ -317,6 +319,8 @@ void sim_user_start(struct sim *s);
 void sim_user_clean(struct sim *s);
 /* Of all VQPs of @h but those with host @but. */
 u64 sim_user_digest(struct sim_host *h, u32 but);
+/* Listeners of @h close, and come again at once. */
+void sim_user_unlisten(struct sim_host *h);
 /* As sim_host_rearm(). */
 void sim_user_rearm(struct sim_host *h);
 /* Everybody hurries: no stalls, holders finish when @is_all. */
@@ -330,7 +334,6 @@ enum { SIM_LAST_ROUNDS = 2 };
 void sim_user_last(struct sim *s, u32 round);
 bool sim_user_has_last(const struct sim *s);
 bool sim_user_is_done(struct sim *s, bool is_all);
-void sim_user_describe(const struct sim *s);
 
 /* fault.c */
 void sim_fault_start(struct sim *s);
@@ -365,6 +368,8 @@ void sim_check_idle(struct sim *s, u64 window_ns);
 void sim_check_path_req(const struct sim *s, struct sim_assoc *as,
 			const struct kr_path_msg *pm);
 void sim_check_quiet(const struct sim *s, u64 packets);
+/* Prints the connections that are left. */
+void sim_describe(const struct sim *s);
 struct sim_ep *sim_ep_other(const struct sim_ep *ep);
 
 /* met.c: messages have their own numbers; in the order of its names */

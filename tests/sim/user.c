@@ -4,7 +4,6 @@
  * chunks, reads what comes, and ends in one of the ways that programs have.
  * Programs act in events of their own, never inside a callback of core.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include "sim.h"
 
@@ -15,7 +14,11 @@ enum {
 	TURNS_MAX = 8,			/* reads and writes in one step of a program */
 };
 
+/* What a program may do at any time. */
+enum { RASH_SHUTDOWN, RASH_CLOSE, RASH_ABORT, RASH_NR };
+
 static void on_step(struct sim *s, void *obj, u64 arg);
+static void on_rash(struct sim *s, void *obj, u64 what);
 
 /* A line of the trace about one end of a connection. */
 static void say(const struct sim_ep *ep, const char *what)
@@ -90,6 +93,9 @@ static struct sim_ep *ep_create(struct sim_conn *c, struct sim_host *h, u32 to,
 		ep->sv->v.opts.keep_intvl_ns = sim_spread(r, 50 * KR_MSEC, KR_SEC);
 		ep->sv->v.opts.keep_cnt = sim_between(r, 2, 9);
 	}
+	if (sim_chance(r, s->cfg.rash))
+		sim_host_at(h, s->now + sim_spread(r, KR_USEC, s->cfg.work_ns), on_rash, ep,
+			    sim_below(r, RASH_NR));
 	return ep;
 }
 
@@ -337,10 +343,74 @@ static void resize(struct sim_ep *ep)
 static void close_ep(struct sim_ep *ep)
 {
 	ep->is_closed = true;
+	ep->is_shut = true;
 	say(ep, "closes");
-	ep->has_unread = kr_rx_ready(&ep->sv->v.rx) || ep->sv->v.rx.ooo.nr;
 	sim_met_vqp(&ep->sv->v, SIM_MET_CLOSE);
+	ep->has_unread = kr_rx_ready(&ep->sv->v.rx) || ep->sv->v.rx.ooo.nr;
 	kr_vqp_close(&ep->sv->v, sim_clock(ep->host));
+}
+
+static void shut_ep(struct sim_ep *ep)
+{
+	ep->is_shut = true;
+	say(ep, "shuts down");
+	sim_met_vqp(&ep->sv->v, SIM_MET_SHUTDOWN);
+	kr_vqp_shutdown(&ep->sv->v, sim_clock(ep->host));
+}
+
+static void abort_ep(struct sim_ep *ep)
+{
+	ep->is_closed = true;
+	say(ep, "aborts");
+	sim_met_vqp(&ep->sv->v, SIM_MET_ABORT);
+	kr_vqp_abort(&ep->sv->v, ECONNABORTED, KR_RST_ABORT, sim_clock(ep->host));
+}
+
+/* In whatever state the connection is: the program is killed, or hangs up early. */
+static void on_rash(struct sim *s, void *obj, u64 what)
+{
+	struct sim_ep *ep = obj;
+
+	if (!ep->sv || ep->held || ep->is_queued || ep->is_closed || !s->is_faulty)
+		return;
+	if (what == RASH_SHUTDOWN) {
+		shut_ep(ep);
+	} else {
+		/* Its peer may be one that stays. */
+		ep->conn->leaver = 1 + ep->is_server;
+		what == RASH_CLOSE ? close_ep(ep) : abort_ep(ep);
+	}
+	maybe_free(ep);
+	sim_peer_run(ep->peer);
+}
+
+/* Nobody will accept what waits in the backlog. */
+static void reset_queued(struct sim *s, struct sim_ep *ep)
+{
+	if (!ep->is_queued || !ep->sv)
+		return;
+	leave_backlog(ep);
+	ep->conn->is_unheard = true;
+	abort_ep(ep);
+	maybe_free(ep);
+	sim_peer_run(ep->peer);
+}
+
+/* As setsockopt() does, on a connection that is used. */
+static void set_opts(struct sim_ep *ep)
+{
+	struct sim_prng *r = &ep->conn->sim->rng;
+	struct kr_vqp_opts opts = { .orphan_ns = sim_spread(r, KR_SEC, 20 * KR_SEC) };
+
+	if (sim_chance(r, SIM_PPM / 2))
+		opts.user_timeout_ns = sim_spread(r, KR_SEC, 100 * KR_SEC);
+	if (sim_chance(r, SIM_PPM / 2)) {
+		opts.keep_idle_ns = sim_spread(r, 50 * KR_MSEC, 10 * KR_SEC);
+		opts.keep_intvl_ns = sim_spread(r, 50 * KR_MSEC, KR_SEC);
+		opts.keep_cnt = sim_between(r, 2, 9);
+	}
+	sim_met_vqp(&ep->sv->v, SIM_MET_OPTIONS);
+	kr_vqp_set_opts(&ep->sv->v, &opts, sim_clock(ep->host));
 }
 
 /* Everything is written: the program says so, now or by closing. */
@@ -353,10 +423,7 @@ static void finish(struct sim_ep *ep)
 	if (ep->is_shut || ep->written < ep->total ||
 	    (ep->conn->is_holder && !is_leaving && !s->is_releasing))
 		return;
-	ep->is_shut = true;
-	say(ep, "shuts down");
-	sim_met_vqp(&ep->sv->v, SIM_MET_SHUTDOWN);
-	kr_vqp_shutdown(&ep->sv->v, sim_clock(ep->host));
+	shut_ep(ep);
 	if (is_leaving || sim_chance(&s->rng, s->cfg.close_early))
 		close_ep(ep);
 }
@@ -373,6 +440,8 @@ static void on_step(struct sim *s, void *obj, u64 arg)
 		return;
 	}
 	resize(ep);
+	if (sim_chance(&s->rng, s->cfg.options))
+		set_opts(ep);
 	for (turns = sim_between(&s->rng, 1, TURNS_MAX); turns && !ep->held; turns--) {
 		is_busy = read_some(ep);
 		if (write_some(ep)) {
@@ -383,19 +452,17 @@ static void on_step(struct sim *s, void *obj, u64 arg)
 			break;
 	}
 	if (!ep->held && !ep->is_ended) {
-		if (ep->written >= ep->abort_at) {
-			ep->is_closed = true;
-			say(ep, "aborts");
-			sim_met_vqp(&ep->sv->v, SIM_MET_ABORT);
-			kr_vqp_abort(&ep->sv->v, ECONNABORTED, KR_RST_ABORT,
-				     sim_clock(ep->host));
-		} else {
+		if (ep->written >= ep->abort_at)
+			abort_ep(ep);
+		else
 			finish(ep);
-		}
 	}
 	if (ep->sv && !ep->held && !ep->is_closed &&
 	    ((ep->is_shut && ep->is_eof) || (ep->is_ended && !is_busy)))
 		close_ep(ep);
+	/* It reads on, and has nothing to say meanwhile. */
+	if (ep->sv && !is_busy)
+		kr_vqp_hurry(&ep->sv->v);
 	maybe_free(ep);
 	sim_peer_run(ep->peer);
 	if (is_busy || (ep->stall_ns > s->now && !s->is_draining))
@@ -588,6 +655,11 @@ static void for_each_ep(struct sim *s, const struct sim_host *h,
 	}
 }
 
+void sim_user_unlisten(struct sim_host *h)
+{
+	for_each_ep(h->sim, h, reset_queued);
+}
+
 static void hurry(struct sim *s, struct sim_ep *ep)
 {
 	if (!ep->is_queued)
@@ -606,7 +678,7 @@ static bool is_ep_done(const struct sim *s, const struct sim_ep *ep, bool is_all
 	if (!ep || ep->is_released)
 		return true;
 	return !is_all && ep->conn->is_holder && ep->is_open &&
-	       ep->written == ep->total && !kr_tx_has_unaccepted(&ep->sv->v.tx);
+	       (ep->is_shut || ep->written == ep->total) && !kr_tx_has_unaccepted(&ep->sv->v.tx);
 }
 
 static bool is_conn_done(const struct sim *s, const struct sim_conn *c, bool is_all)
@@ -699,38 +771,4 @@ void sim_user_clean(struct sim *s)
 		}
 	}
 	free(s->conns);
-}
-
-static void describe(const struct sim *s, const char *side, const struct sim_ep *ep)
-{
-	const struct kr_vqp *v;
-
-	if (!ep || ep->is_released)
-		return;
-	v = &ep->sv->v;
-	printf("connection %u %s at host %u: %s, wrote %lu of %lu, read %lu%s%s%s%s; "
-	       "tx %lu %lu %lu edge %lu inflight %u; rx %lu %lu edge %lu; "
-	       "probe %lu timer %lu\n",
-	       ep->conn->nr, side, ep->host->nr, kr_vqp_state_name(v->state),
-	       (unsigned long)ep->written, (unsigned long)ep->total,
-	       (unsigned long)ep->read, ep->is_shut ? " shut" : "",
-	       ep->is_eof ? " eof" : "", ep->is_closed ? " closed" : "",
-	       ep->is_queued ? " queued" : "", (unsigned long)v->tx.head,
-	       (unsigned long)v->tx.next, (unsigned long)v->tx.end,
-	       (unsigned long)v->tx.edge, v->tx.inflight,
-	       (unsigned long)v->rx.read, (unsigned long)v->rx.accepted,
-	       (unsigned long)v->rx.edge, (unsigned long)v->probe_ns,
-	       (unsigned long)v->timer_ns);
-}
-
-void sim_user_describe(const struct sim *s)
-{
-	const struct sim_ep *ep;
-	u32 i;
-
-	for (i = 0; i < s->nr_conns; i++) {
-		describe(s, "client", s->conns[i].client);
-		for (ep = s->conns[i].attempts; ep; ep = ep->other_attempt)
-			describe(s, "server", ep);
-	}
 }
