@@ -54,6 +54,15 @@ static void on_path_return(struct sim *s, void *obj, u64 arg)
 	sim_peer_check(obj);
 }
 
+static void on_device_return(struct sim *s, void *obj, u64 arg)
+{
+	struct sim_host *h = obj;
+	struct sim_peer *p;
+
+	sim_for_each_peer(p, h)
+		on_path_return(s, p, 0);
+}
+
 /* The device goes and comes back with another queue pair. */
 static void on_path_lost(struct sim *s, void *obj, u64 arg)
 {
@@ -62,14 +71,14 @@ static void on_path_lost(struct sim *s, void *obj, u64 arg)
 
 	sim_note(s, "host %u loses its device", h->nr);
 	h->qpn += 64;
+	h->away_ns = s->now + sim_spread(&s->rng, KR_MSEC, 5 * KR_SEC);
+	sim_host_at(h, h->away_ns, on_device_return, h, 0);
 	sim_for_each_peer(p, h) {
 		if (!p->assoc)
 			continue;
 		sim_met_assoc(&p->assoc->a, SIM_MET_LOST);
 		kr_assoc_path_lost(&p->assoc->a, sim_clock(h));
 		sim_peer_run(p);
-		sim_host_at(h, s->now + sim_spread(&s->rng, KR_MSEC, 5 * KR_SEC),
-			    on_path_return, p, 0);
 	}
 }
 
@@ -139,10 +148,11 @@ void sim_fault_stop(struct sim *s)
 
 	s->is_faulty = false;
 	sim_env.fail = 0;
-	for (i = 0; i < s->cfg.hosts; i++)
+	for (i = 0; i < s->cfg.hosts; i++) {
+		s->hosts[i].away_ns = 0;
 		sim_for_each_peer(p, &s->hosts[i])
 			p->link.blocked_ns = 0;
+	}
 	for (i = 0; i < s->cfg.hosts; i++)
-		sim_for_each_peer(p, &s->hosts[i])
-			on_path_return(s, p, 0);
+		on_device_return(s, &s->hosts[i], 0);
 }

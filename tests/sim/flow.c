@@ -177,7 +177,7 @@ void flow_connect(struct flow *f, u32 from, u32 to)
 	struct kr_vqp *v = &f->client.v;
 
 	if (!p->assoc) {
-		sim_peer_ask(p);
+		sim_hello_ask(p);
 		while (!p->assoc || p->assoc->a.path != KR_PATH_READY)
 			if (!sim_step(s, s->now + KR_SEC))
 				sim_fail(s, "no path");

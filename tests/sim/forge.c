@@ -180,12 +180,19 @@ static bool forge_gone(struct sim *s, struct forgery *f)
 
 static bool forge_hello(struct sim *s, struct forgery *f)
 {
-	struct kr_hello h = { .op = sim_between(&s->rng, 1, 2), .family = 4 };
+	struct kr_hello h = { .op = sim_between(&s->rng, 1, 2),
+			      .family = sim_between(&s->rng, 3, 6) };
 
 	memcpy(h.instance, sim_any_host(s)->instance, 16);
 	kr_wire_put_hello(f->bytes, &h);
 	f->len = KR_HELLO_LEN;
-	return true;
+	if (sim_chance(&s->rng, SIM_PPM / 2))
+		return true;
+	/* As a datagram: the network brings it. */
+	if (sim_chance(&s->rng, SIM_PPM / 2))
+		f->bytes[4]++;
+	sim_net_send(s, f->forger->nr, f->victim->nr, SIM_QPN_ASK, f->bytes, f->len);
+	return false;
 }
 
 /* What the real peer of some VQP could say to it; false: it has none now. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the kernel's host.c does around an association: it finds the peer by a
+ * What the kernel's host.c does around an association: it asks for the peer by a
  * hello, proves a path, sends while there are slots, keeps one timer, answers
  * GONE to a PING for nobody, and asks again while somebody waits.
  */
@@ -8,7 +8,6 @@
 #include "sim.h"
 
 #define NEVER (~0ull)
-#define WORKER_NS (50 * KR_USEC)
 
 enum { GONE_PER_SECOND = 100 };
 
@@ -112,6 +111,7 @@ void sim_host_boot(struct sim_host *h, bool is_new_qp)
 	h->nr_busy = 0;
 	h->is_wake_armed = false;
 	h->stop_ns = 0;
+	h->away_ns = 0;
 	sim_for_each_peer(p, h) {
 		p->timer_ns = NEVER;
 		p->is_asking = false;
@@ -285,7 +285,7 @@ static void check(struct sim *s, void *obj, u64 arg)
 		return;
 	}
 	if (what == KR_CHECK_ASK)
-		sim_peer_ask(p);
+		sim_hello_ask(p);
 	if (what != KR_CHECK_NOTHING)
 		check_after(p, after_ns);
 }
@@ -293,7 +293,7 @@ static void check(struct sim *s, void *obj, u64 arg)
 void sim_peer_check(struct sim_peer *p)
 {
 	if (p->assoc)
-		check_after(p, WORKER_NS);
+		check_after(p, SIM_WORKER_NS);
 }
 
 void sim_path_event(struct kr_assoc *a, enum kr_path_event event)
@@ -309,7 +309,7 @@ void sim_path_event(struct kr_assoc *a, enum kr_path_event event)
 		 names[event]);
 	if (event != KR_PATH_EV_READY)
 		sim_met_assoc(a, event == KR_PATH_EV_FAILED ? SIM_MET_FAILED : SIM_MET_SILENT);
-	check_after(as->peer, WORKER_NS);
+	check_after(as->peer, SIM_WORKER_NS);
 }
 
 static struct sim_assoc *create(struct sim_peer *p, const u8 instance[16])
@@ -339,57 +339,35 @@ u64 sim_host_token(const struct sim_host *h, const u8 instance[16])
 		       get_unaligned_be64(h->instance)) | 1;
 }
 
-/* The association with this instance of the peer; another one is gone. */
+void sim_peer_is(struct sim_peer *p, const u8 instance[16])
+{
+	if (!p->assoc || !memcmp(p->assoc->a.peer_instance, instance, 16))
+		return;
+	sim_met_assoc(&p->assoc->a, SIM_MET_OTHER_INSTANCE);
+	sim_peer_gone(p, ECONNRESET);
+}
+
 static struct sim_assoc *assoc_for(struct sim_peer *p, const u8 instance[16])
 {
-	if (p->assoc && memcmp(p->assoc->a.peer_instance, instance, 16)) {
-		sim_met_assoc(&p->assoc->a, SIM_MET_OTHER_INSTANCE);
-		sim_peer_gone(p, ECONNRESET);
-	}
+	sim_peer_is(p, instance);
 	return p->assoc ? p->assoc : create(p, instance);
 }
 
-static void prove(struct sim_peer *p)
+void sim_peer_prove(struct sim_peer *p, const struct kr_hello *answer)
 {
-	struct sim *s = p->host->sim;
-	struct sim_host *to = &s->hosts[p->to];
-	struct kr_assoc *a = &assoc_for(p, to->instance)->a;
-	struct kr_end local, remote;
+	struct kr_assoc *a = &assoc_for(p, answer->instance)->a;
+	struct sim_host *h = p->host;
+	struct kr_end local;
 
-	sim_host_end(p->host, &local);
-	sim_host_end(to, &remote);
-	if (kr_assoc_path_need(a, &remote, 1) != KR_PATH_IS_WANTED)
+	if (kr_assoc_path_need(a, answer->ends, answer->nr_ends) != KR_PATH_IS_WANTED ||
+	    h->away_ns > h->sim->now)
 		return;
 	sim_met_assoc(a, SIM_MET_START);
 	if (a->path == KR_PATH_READY)
-		kr_assoc_path_lost(a, sim_clock(p->host));
-	kr_assoc_path_start(a, &local, &remote,
-			    sim_host_token(to, p->host->instance),
-			    sim_clock(p->host));
+		kr_assoc_path_lost(a, sim_clock(h));
+	sim_host_end(h, &local);
+	kr_assoc_path_start(a, &local, &answer->ends[0], answer->token, sim_clock(h));
 	sim_peer_run(p);
-}
-
-static void on_hello(struct sim *s, void *obj, u64 arg)
-{
-	struct sim_peer *p = obj;
-
-	if (arg != p->host->boots)
-		return;
-	p->is_asking = false;
-	if (!sim_net_is_blocked(s, p->host->nr, p->to) &&
-	    !sim_net_is_blocked(s, p->to, p->host->nr))
-		prove(p);
-}
-
-void sim_peer_ask(struct sim_peer *p)
-{
-	struct sim *s = p->host->sim;
-
-	if (p->is_asking)
-		return;
-	p->is_asking = true;
-	sim_host_at(p->host, s->now + 2 * s->cfg.delay_ns + WORKER_NS, on_hello, p,
-		    p->host->boots);
 }
 
 void sim_peer_gone(struct sim_peer *p, int err)
@@ -436,6 +414,8 @@ static void answer_path_req(struct sim_host *h, const struct kr_path_msg *pm)
 	u32 from;
 	int err;
 
+	if (h->away_ns > s->now)
+		return;
 	/* Who the sender is its instance says, not where it is. */
 	from = get_unaligned_be32(pm->instance + 8);
 	if (from >= s->cfg.hosts || from == h->nr)
@@ -454,7 +434,7 @@ static void answer_path_req(struct sim_host *h, const struct kr_path_msg *pm)
 	else if (err == -ESTALE)
 		sim_peer_gone(p, ECONNRESET);
 	else if (err == -ENOTCONN)
-		sim_peer_ask(p);
+		sim_hello_ask(p);
 	sim_peer_run(p);
 }
 
@@ -484,7 +464,7 @@ static void queue_item(struct sim_host *h, const struct kr_path_msg *pm, u64 tag
 
 	item->pm = *pm;
 	item->gone_tag = tag;
-	sim_host_at_owned(h, h->sim->now + WORKER_NS, on_item, item, h->nr);
+	sim_host_at_owned(h, h->sim->now + SIM_WORKER_NS, on_item, item, h->nr);
 }
 
 static void receive_gone(struct sim_host *h, u64 tag)

@@ -10,17 +10,12 @@
 
 #define BURST_NS KR_SEC
 
-bool sim_net_is_blocked(struct sim *s, u32 from, u32 to)
-{
-	return sim_peer(s, from, to)->link.blocked_ns > s->now;
-}
-
 static void deliver(struct sim *s, void *obj, u64 arg)
 {
 	struct sim_packet *p = obj;
 	struct sim_host *h = &s->hosts[p->peer->to];
 
-	if (p->qpn != h->qpn || p->peer->link.blocked_ns > s->now) {
+	if ((p->qpn >= SIM_QPN_MIN && p->qpn != h->qpn) || p->peer->link.blocked_ns > s->now) {
 		s->nr_lost++;
 		return;
 	}
@@ -32,7 +27,10 @@ static void deliver(struct sim *s, void *obj, u64 arg)
 	s->nr_delivered++;
 	sim_trace(s, arg ? ">>" : "->", p->peer->host->nr, h->nr, p->bytes, p->len);
 	sim_stale_keep(s, p);
-	sim_host_receive(h, p->bytes, p->len);
+	if (p->qpn < SIM_QPN_MIN)
+		sim_hello_receive(h, p->peer->host->nr, p->qpn, p->bytes, p->len);
+	else
+		sim_host_receive(h, p->bytes, p->len);
 }
 
 /* That many packets, but not minutes of an idle association's. */
@@ -170,10 +168,18 @@ static void arrive(struct sim *s, void *obj, u64 arg)
 	sim_host_at_owned(h, when, deliver, make(p->peer, p->qpn, p->bytes, p->len), arg);
 }
 
+static void make_strange(struct sim *s, struct sim_packet *p)
+{
+	if (p->qpn < SIM_QPN_MIN)
+		p->bytes[4]++;		/* the version of a hello */
+	else
+		p->len = sim_forge_strange(s, p->bytes, p->len);
+}
+
 static void schedule(struct sim *s, u64 when, struct sim_packet *p, bool is_copy)
 {
 	if (sim_fault_hits(s, s->cfg.strange))
-		p->len = sim_forge_strange(s, p->bytes, p->len);
+		make_strange(s, p);
 	if (sim_fault_hits(s, s->cfg.flips))
 		flip(s, p);
 	sim_host_at_owned(&s->hosts[p->peer->to], when, s->cfg.in_rate ? arrive : deliver,

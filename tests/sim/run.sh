@@ -52,6 +52,9 @@ group 'silence of minutes' --seed 7 --seeds 3 hosts=2 conns=20 \
 	user_timeout_ns=2000000000000
 group 'hosts that die' --seed 1 --seeds 10 conns=60 reboots=6 drops=4
 group 'paths that come and go' --seed 1 --seeds 10 conns=60 path_losses=12
+group 'paths and associations that come and go on a slow way' --seed 1 --seeds 20 \
+	hosts=2 conns=60 path_losses=12 drops=8 delay_ns=10000000 rate=1000000000 \
+	work_ns=10000000000 reorder=100000
 group 'no memory' --seed 1 --seeds 10 conns=60 nomem=200000
 group 'few send slots' --seed 1 --seeds 10 conns=60 slots=1 slot_stops=20
 group 'one in three lost' --seed 1 --seeds 10 conns=60 loss=333333

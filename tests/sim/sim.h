@@ -12,6 +12,7 @@
  *   map      objects by number
  *   pool     blocks of memory that come and go all the time
  *   net      packets between hosts: rate, delay, loss, duplication, partition
+ *   hello    who is there, asked and answered
  *   host     what the kernel glue does: associations, paths, slots, GONE
  *   user     what programs do: connect, write, read, shutdown, close
  *   clock    hosts that stand still, clocks that jump, timers that are late
@@ -29,6 +30,7 @@
 
 #include "core/assoc.h"
 #include "core/drive.h"
+#include "core/wire.h"
 #include "prng.h"
 
 enum {
@@ -39,6 +41,10 @@ enum {
 };
 
 #define SIM_START_NS KR_SEC		/* when a run begins: time is never 0 */
+#define SIM_WORKER_NS (50 * KR_USEC)	/* until a worker runs */
+
+/* No queue pairs: datagrams of the hello. */
+enum { SIM_QPN_ASK, SIM_QPN_ANSWER, SIM_QPN_MIN };
 
 struct sim;
 struct sim_host;
@@ -161,7 +167,6 @@ enum { SIM_FRAMING = 60 };		/* bytes of a packet on the wire beside ours */
 typedef bool (*sim_drop_fn)(struct sim *s, u32 from, const u8 *p, u32 len);
 
 void sim_net_send(struct sim *s, u32 from, u32 to, u32 qpn, const u8 *p, u32 len);
-bool sim_net_is_blocked(struct sim *s, u32 from, u32 to);
 /* Bytes in front of the host's shared bottleneck. */
 u64 sim_net_queued(const struct sim_host *h);
 /* The packet arrives at once.  @is_checked: it is for no VQP but those of @from. */
@@ -177,6 +182,11 @@ void sim_stale_clean(struct sim *s);
 void sim_forge_start(struct sim *s);
 /* The packet gets what only another version understands; its new length. */
 u32 sim_forge_strange(struct sim *s, u8 *p, u32 len);
+
+/* hello.c */
+/* Asks who the peer is; an answer comes to sim_peer_prove(). */
+void sim_hello_ask(struct sim_peer *p);
+void sim_hello_receive(struct sim_host *h, u32 from, u32 qpn, const u8 *bytes, u32 len);
 
 /* host.c */
 /* One incarnation of an association. */
@@ -197,7 +207,9 @@ struct sim_peer {
 	struct sim_assoc *assoc;	/* NULL: none */
 	u64 timer_ns;			/* by the host's clock */
 	u64 check_ns;			/* when the peer is checked, 0: not planned */
-	bool is_asking;			/* a hello is under way */
+	bool is_asking;			/* this question is open */
+	struct kr_hello ask;
+	u32 nr_asked;			/* copies of it */
 	u64 nr_packets;			/* sent */
 };
 
@@ -213,6 +225,7 @@ struct sim_host {
 	u32 nr_busy;
 	bool is_wake_armed;
 	u64 stop_ns;			/* no slots until then */
+	u64 away_ns;			/* no device until then */
 	u64 clock_ns;			/* its clock is ahead by that much */
 	u64 paused_ns;			/* it stands still until then */
 	struct kr_rate gone_rate;
@@ -236,8 +249,10 @@ void sim_host_receive(struct sim_host *h, const u8 *bytes, u32 len);
 void sim_host_end(const struct sim_host *h, struct kr_end *e);
 /* What a hello answer of @h gives to who says that it is @instance. */
 u64 sim_host_token(const struct sim_host *h, const u8 instance[16]);
-/* Looks for the peer, makes an association and proves a path. */
-void sim_peer_ask(struct sim_peer *p);
+/* The peer's hello says which instance it is: another one is gone. */
+void sim_peer_is(struct sim_peer *p, const u8 instance[16]);
+/* The peer's hello names ends: makes an association and proves a path. */
+void sim_peer_prove(struct sim_peer *p, const struct kr_hello *answer);
 /* Sends what may go and sets the timer; after each call into core. */
 void sim_peer_run(struct sim_peer *p);
 /* The association ends here; the peer learns it from GONE. */
@@ -497,7 +512,7 @@ struct sim {
 	u64 nr_conns;			/* those of the profile and the last ones */
 	u64 nr_last;			/* of one round */
 	u32 undone;			/* a connection: see sim_user_is_done() */
-	u64 nr_eps, nr_assocs;
+	u64 nr_eps, nr_assocs, nr_questions;
 	u64 nr_events, nr_packets, nr_delivered, nr_lost, nr_corrupt, nr_bytes, nr_read;
 	u64 nr_open, nr_clean, nr_reset, nr_refused;
 };

@@ -42,7 +42,9 @@ static void on_stale(struct sim *s, void *obj, u64 arg)
 {
 	const struct sim_packet *p = any(s);
 
-	if (p)
+	if (p && p->qpn < SIM_QPN_MIN)
+		sim_net_send(s, p->peer->host->nr, p->peer->to, p->qpn, p->bytes, p->len);
+	else if (p)
 		sim_net_inject(s, p->peer->host->nr, p->peer->to, p->bytes,
 			       p->len, false);
 }

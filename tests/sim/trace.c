@@ -119,6 +119,17 @@ static void print_ack(const struct kr_hdr *h)
 	}
 }
 
+static bool print_hello(const u8 *p, u32 len)
+{
+	struct kr_hello h;
+
+	if (!kr_wire_get_hello(p, len, &h))
+		return false;
+	printf("hello %s %lx, %u ends\n", h.op == KR_HELLO_ASK ? "ASK" : "ANSWER",
+	       (unsigned long)h.nonce, h.nr_ends);
+	return true;
+}
+
 static void digest(struct sim *s, const char *what, u64 from, u64 to,
 		   const u8 *p, u32 len)
 {
@@ -179,6 +190,8 @@ void sim_trace(struct sim *s, const char *what, u32 from, u32 to, const u8 *p,
 	if (!wants_lines(s) || !begin_line(s, is_idle(p, len)))
 		return;
 	printf(" %u %s %u ", from, what, to);
+	if (print_hello(p, len))
+		return;
 	if (!kr_wire_get_hdr(p, len, &h)) {
 		printf(" malformed\n");
 		return;

@@ -489,7 +489,7 @@ static void on_connect(struct sim *s, void *obj, u64 arg)
 	u64 wait;
 
 	if (!p->assoc || p->assoc->a.path != KR_PATH_READY)
-		sim_peer_ask(p);
+		sim_hello_ask(p);
 	if (!p->assoc) {
 		c->is_waiting = c->tries++ < 200;
 		if (c->is_waiting)
