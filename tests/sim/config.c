@@ -29,7 +29,8 @@ static const struct {
 	NAME(nomem), NAME(corrupt), NAME(strange), NAME(stale), NAME(forged),
 	NAME(wrap), NAME(storm), NAME(leave),
 	NAME(pauses), NAME(pause_ns), NAME(jumps), NAME(jump_ns),
-	NAME(late_ns), NAME(rash), NAME(options), NAME(unlistens), NAME(faults), NAME(skip), NAME(last),
+	NAME(late_ns), NAME(rash), NAME(options), NAME(unlistens),
+	NAME(small_tables), NAME(faults), NAME(skip), NAME(last),
 #undef NAME
 };
 
@@ -158,6 +159,7 @@ static void draw_later(struct sim_cfg *c, struct sim_prng *r)
 	c->rash = maybe(r, 150000, 10000, SIM_PPM);
 	c->options = c->hold ? 0 : maybe(r, 100000, 1000, 100000);
 	c->unlistens = maybe(r, 150000, 1, 20);
+	c->small_tables = sim_chance(r, 150000);
 }
 
 /* No reason for any connection to end with an error: see sim_check_end(). */

@@ -13,11 +13,17 @@ static bool is_refused(void)
 	return true;
 }
 
+/* More slots for a table of VQPs: 2^24 of them would be the end otherwise. */
+static bool is_too_many(size_t size)
+{
+	return sim_env.has_small_tables && size == 256 * sizeof(struct kr_slot);
+}
+
 void *kr_env_alloc(size_t size)
 {
 	if (size > 16384)
 		abort();
-	if (is_refused())
+	if (is_refused() || is_too_many(size))
 		return NULL;
 	sim_env.nr_blocks++;
 	return memset(sim_pool_get(size), 0, size);

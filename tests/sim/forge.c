@@ -195,18 +195,26 @@ static bool forge_hello(struct sim *s, struct forgery *f)
 	return false;
 }
 
-/* What the real peer of some VQP could say to it; false: it has none now. */
-static bool put_real(struct sim *s, struct forgery *f)
+/* Some VQP whose real peer says something; NULL: it has none now. */
+static const struct sim_ep *pick_real(struct sim *s, struct forgery *f)
 {
 	const struct sim_conn *c = &s->conns[sim_below(&s->rng, s->cfg.conns)];
 	const struct sim_ep *ep = sim_chance(&s->rng, SIM_PPM / 2) ? c->client :
 								     c->attempts;
 
-	if (!ep || ep->is_released || !ep->peer->assoc ||
-	    ep->peer->assoc->a.path != KR_PATH_READY)
-		return false;
+	if (!ep || ep->is_released || !ep->peer->assoc)
+		return NULL;
 	f->victim = ep->host;
 	f->tag = ep->peer->assoc->a.local_id;
+	return ep;
+}
+
+static bool put_real(struct sim *s, struct forgery *f)
+{
+	const struct sim_ep *ep = pick_real(s, f);
+
+	if (!ep || ep->peer->assoc->a.path != KR_PATH_READY)
+		return false;
 	put_vqp_msg(s, f, ep->sv->v.id, ep->sv->v.peer_id);
 	return true;
 }
@@ -245,9 +253,35 @@ static bool forge_message(struct sim *s, struct forgery *f)
 	return true;
 }
 
+/* A body that breaks a rule of its type, or names another association. */
+static bool forge_body(struct sim *s, struct forgery *f)
+{
+	static const u8 types[] = { KR_MSG_PATH_REQ, KR_MSG_PATH_REP, KR_MSG_CONNECT,
+				    KR_MSG_ACCEPT, KR_MSG_GONE };
+	const struct sim_ep *ep = pick_real(s, f);
+	u8 *p = f->bytes + KR_HDR_LEN;
+	struct kr_msg m = { 0 };
+	struct kr_connect c = { .kind = KR_KIND_STREAM };
+
+	if (!ep)
+		return false;
+	/* Others would prove a path. */
+	m.type = types[sim_below(&s->rng, ep->peer->assoc->a.path == KR_PATH_READY ?
+					  ARRAY_SIZE(types) : 2)];
+	m.dst = m.type == KR_MSG_ACCEPT ? ep->sv->v.id : 0;
+	if (m.type == KR_MSG_CONNECT)
+		put_header(f, kr_wire_put_connect(p, &m, &c));
+	else if (m.type == KR_MSG_ACCEPT || m.type == KR_MSG_GONE)
+		put_header(f, kr_wire_put_u64(p, &m, sim_rand(&s->rng)));
+	else
+		put_path_msg(s, f, m.type, f->victim->instance, 0);
+	return true;
+}
+
 static bool (*const kinds[])(struct sim *s, struct forgery *f) = {
 	forge_noise, forge_untagged, forge_tag, forge_known_tag, forge_token,
 	forge_claim, forge_gone, forge_hello, forge_version, forge_message,
+	forge_body,
 };
 
 static void on_forged(struct sim *s, void *obj, u64 arg)

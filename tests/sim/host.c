@@ -312,6 +312,18 @@ void sim_path_event(struct kr_assoc *a, enum kr_path_event event)
 	check_after(as->peer, SIM_WORKER_NS);
 }
 
+/* It has the slots that it will ever have. */
+static void limit_table(struct sim *s, struct kr_table *t)
+{
+	u32 fail = sim_env.fail;
+
+	sim_env.fail = 0;
+	sim_env.has_small_tables = false;
+	kr_table_del(t, kr_table_add(t, s, KR_SLOT_VQP));
+	sim_env.has_small_tables = true;
+	sim_env.fail = fail;
+}
+
 static struct sim_assoc *create(struct sim_peer *p, const u8 instance[16])
 {
 	struct sim_assoc *as = calloc(1, sizeof(*as));
@@ -324,6 +336,8 @@ static struct sim_assoc *create(struct sim_peer *p, const u8 instance[16])
 	kr_assoc_init(&as->a, s->ops, as, sim_mix(s->seed ^ as->nr << 20) | 1,
 		      p->host->instance, instance, sim_clock(p->host));
 	sim_wrap_assoc(s, &as->a);
+	if (s->cfg.small_tables)
+		limit_table(s, &as->a.table);
 	p->assoc = as;
 	sim_map_add(&s->assocs, as->a.local_id, as);
 	p->timer_ns = NEVER;

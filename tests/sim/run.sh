@@ -88,6 +88,8 @@ group 'storms from many hosts to one' --seed 1 --seeds 3 hosts=40 conns=800 \
 group 'programs that are killed at any time' --seed 1 --seeds 10 conns=60 hold=0 \
 	rash=1000000
 group 'listeners that close' --seed 1 --seeds 10 conns=60 unlistens=20
+group 'no slot for a VQP' --seed 1 --seeds 5 conns=800 hosts=2 hold=1000000 keepalive=0 \
+	options=0 small_tables=1 stream_max=1000
 group 'options that change' --seed 1 --seeds 10 conns=60 hold=0 options=100000
 
 krsim=${krsim%-asan}

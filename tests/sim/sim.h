@@ -62,6 +62,7 @@ struct sim_cfg {
 	u64 corrupt, strange, stale, forged, wrap, storm, leave;
 	u64 pauses, pause_ns, jumps, jump_ns, late_ns;
 	u64 rash, options, unlistens;
+	u64 small_tables;		/* 1: an association has few VQP slots */
 	u64 faults, skip;		/* the first ones happen; a bit for each that does not */
 	u64 last;			/* 0: no connections at the end */
 };
@@ -139,6 +140,7 @@ struct sim_env {
 	u64 nr_failed;
 	u32 fail;			/* ppm */
 	const void *poor;		/* whose buffers get no page */
+	bool has_small_tables;		/* none grows any more */
 	struct sim_prng rng;
 };
 

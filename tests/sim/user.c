@@ -220,6 +220,8 @@ int sim_incoming(struct kr_assoc *a, const struct kr_connect *c, struct kr_vqp *
 		return KR_REJECT_NO_LISTENER;
 	if (p->host->backlog >= s->cfg.backlog)
 		return -EAGAIN;
+	if (c->kind != KR_KIND_STREAM)
+		sim_fail(s, "a CONNECT of a kind that listeners do not know");
 	ep = ep_create(&s->conns[nr], p->host, p->to, true);
 	ep->is_queued = true;
 	ep->host->backlog++;
@@ -487,6 +489,7 @@ static void on_connect(struct sim *s, void *obj, u64 arg)
 	struct sim_ep *ep;
 	struct kr_vqp *v;
 	u64 wait;
+	int err;
 
 	if (!p->assoc || p->assoc->a.path != KR_PATH_READY)
 		sim_hello_ask(p);
@@ -508,8 +511,13 @@ static void on_connect(struct sim *s, void *obj, u64 arg)
 	wait = sim_spread(&s->rng, KR_MSEC, s->cfg.give_up_ns);
 	if (c->nr >= s->cfg.conns)
 		wait = 20 * KR_SEC;
-	if (kr_vqp_connect(&p->assoc->a, v, sim_clock(c->from) + wait,
-			   sim_clock(c->from))) {
+	if (c->nr < s->cfg.conns && sim_chance(&s->rng, s->cfg.reject / 8))
+		v->kind = KR_KIND_MESSAGE;
+	err = kr_vqp_connect(&p->assoc->a, v, sim_clock(c->from) + wait,
+			     sim_clock(c->from));
+	if (err) {
+		if (err != -ENOMEM)
+			sim_fail(s, "connection %u: no connect, error %d", c->nr, err);
 		ep->is_refused = true;
 		ep->is_released = true;
 		ep_free_vqp(ep);
