@@ -65,7 +65,7 @@ vm-test: all
 # sim: the simulator for long hunts.  SEEDS=N runs N profiles from SEED on in JOBS
 # processes; HOSTS=N sets how many hosts each has, SIM_ARGS takes more of krsim's options.
 # Its build is the fast one, laid out by what some seeds of it did, and half as fast again.
-# sim-test runs fixed seeds under the sanitizers.
+# sim-test runs fixed seeds under the sanitizers; krsim builds what to try things with.
 SIM_SRCS := $(wildcard tests/sim/*.c)
 SIM_OPT  ?= -O3 -flto=auto
 SIM_CF    = $(UCFLAGS) $(SIM_OPT) -DSIM_HAS_POOL=1 -I$(CURDIR)/kmod
@@ -95,12 +95,14 @@ $(BUILD)/tests/sim/krsim: $(SIM_FAST)
 	$(Q)$(CC) $(SIM_CF) -o $@ $^
 
 .SECONDARY: $(SIM_OBJS) $(SIM_FAST)
-.PHONY: sim-test
+.PHONY: krsim krsim-asan sim-test
+krsim krsim-asan: %: $(BUILD)/tests/sim/%
 
 SIM_PGO    = $(BUILD)/tests/sim/pgo
 SIM_PGO_CC = $(CC) $(SIM_CF) -march=native -o $(SIM_PGO)/krsim $(filter %.c,$^)
 
 $(BUILD)/tests/sim/krsim-pgo: $(SIM_SRCS) $(wildcard kmod/core/*.c kmod/core/*.h tests/sim/*.h)
+	@echo 'building the simulator for long hunts, a minute'
 	@rm -rf $(SIM_PGO) && mkdir -p $(SIM_PGO)
 	$(Q)$(SIM_PGO_CC) -fprofile-generate -fprofile-dir=$(SIM_PGO)
 	$(Q)$(SIM_PGO)/krsim --seed 1 --seeds 120 >$(SIM_PGO)/said

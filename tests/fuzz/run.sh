@@ -8,7 +8,8 @@
 # start from what earlier ones have found (DIR/NAME.corpus).  afl: SECONDS, going on
 # from DIR/NAME.afl.  Of a failure the log's end is shown, and the input is kept.
 # seeds: no run; the fewest short inputs known that reach all that any reaches
-# become the seeds.
+# become the seeds.  Their names are hashes; a file with another name is somebody's
+# and stays.
 
 set -u
 kind=$1
@@ -57,7 +58,7 @@ fuzz_seeds()
 	mkdir -p "$new" "$dir/$1.corpus"
 	libfuzzer "$1" -max_len=300 -use_counters=0 -set_cover_merge=1 "$new" \
 		"$dir/$1.corpus" || return 1
-	rm -f "$seeds/$1"/*
+	find "$seeds/$1" -type f -regextype posix-extended -regex '.*/[0-9a-f]{40}' -delete
 	cp "$new"/* "$seeds/$1"
 }
 

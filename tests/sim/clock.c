@@ -32,8 +32,8 @@ static void on_pause(struct sim *s, void *obj, u64 arg)
 
 	/* It may stand still already. */
 	h->paused_ns = max(h->paused_ns, until);
-	sim_note(s, "host %u stands still until %lu", h->nr,
-		 (unsigned long)h->paused_ns);
+	sim_note(s, "host %u stands still for %.6f ms", h->nr,
+		 (h->paused_ns - s->now) / 1e6);
 }
 
 /* Timers notice, or only fire when they would have without the jump. */
@@ -42,7 +42,7 @@ static void on_jump(struct sim *s, void *obj, u64 arg)
 	struct sim_host *h = sim_any_host(s);
 	u64 by = sim_spread(&s->rng, KR_MSEC, s->cfg.jump_ns);
 
-	sim_note(s, "the clock of host %u jumps by %lu", h->nr, (unsigned long)by);
+	sim_note(s, "the clock of host %u jumps by %.6f ms", h->nr, by / 1e6);
 	h->clock_ns += by;
 	if (!sim_chance(&s->rng, 500000))
 		return;

@@ -188,20 +188,22 @@ static void calm(struct sim_cfg *c)
 
 static void read_settings(struct sim_cfg *cfg, char **settings)
 {
-	char *eq;
-	u64 *at;
+	char *eq, *end;
+	u64 *at, value;
 
 	for (; *settings; settings++) {
 		eq = strchr(*settings, '=');
 		if (eq)
 			*eq = 0;
 		at = sim_cfg_at(cfg, *settings);
-		if (!eq || !at) {
-			fprintf(stderr, "krsim: %s?\n", *settings);
+		value = eq ? strtoull(eq + 1, &end, 0) : 0;
+		if (eq)
+			*eq = '=';
+		if (!eq || !at || end == eq + 1 || *end) {
+			fprintf(stderr, "krsim: %s: not NAME=NUMBER of a profile\n", *settings);
 			exit(2);
 		}
-		*at = strtoull(eq + 1, NULL, 0);
-		*eq = '=';
+		*at = value;
 	}
 }
 

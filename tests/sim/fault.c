@@ -23,8 +23,8 @@ static void on_partition(struct sim *s, void *obj, u64 arg)
 	u64 until = s->now + sim_spread(&s->rng, KR_MSEC, s->cfg.outage_ns);
 	u64 way = sim_below(&s->rng, 3);
 
-	sim_note(s, "partition of %u and %u until %lu", p->host->nr, p->to,
-		 (unsigned long)until);
+	sim_note(s, "partition of %u and %u for %.6f ms", p->host->nr, p->to,
+		 (until - s->now) / 1e6);
 	if (way != 1)
 		p->link.blocked_ns = until;
 	if (way != 2)

@@ -261,6 +261,7 @@ int sim_hunt(const struct sim_options *options)
 		print_profile(&o);
 		work(h, h->jobs);
 	} else {
+		printf("from seed %lu on\n", (unsigned long)o.seed);
 		start_all(h);
 		wait_for_all(h);
 	}
@@ -272,6 +273,8 @@ int sim_hunt(const struct sim_options *options)
 	sim_met_print();
 	if (h->nr_failed)
 		say_failed(h);
+	else
+		printf("none failed\n");
 	if (o.json)
 		write_json(h);
 	return h->nr_failed > 0;

@@ -1,17 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * krsim [--seed N] [--seeds N] [--jobs N] [--seconds N] [--json FILE]
- *       [--profile N] [--trace] [--digest] [--flips] [--shrink] [--keep-going]
- *       [--coverage] [NAME=VALUE...]
- * krsim --scenarios [--trace] [FAMILY...]
- *
  * Each seed draws a profile and runs it (with --profile another seed draws it).
  * A failure prints the command that repeats it; --shrink makes it short.
- * --coverage counts at the end which pairs of state and event were met.
- * Scenarios measure how long things take: see flow.h.
- * Exit status: 0; 1 if a seed failed, 2 for a wrong command line.
  */
-#include <getopt.h>
+#include <argp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,9 +40,8 @@ void __asan_on_error(void)
 
 void sim_note_command(const struct sim_options *o, u64 seed)
 {
-	int n = snprintf(command, sizeof(command),
-			 "repeat with: build/tests/sim/krsim --seed %lu%s",
-			 (unsigned long)seed, o->has_flips ? " --flips" : "");
+	int n = snprintf(command, sizeof(command), "repeat with: %s --seed %lu%s",
+			 o->program, (unsigned long)seed, o->has_flips ? " --flips" : "");
 	char **arg;
 
 	if (o->profile)
@@ -93,25 +84,45 @@ static void catch_crashes(void)
 			signal(signals[i], on_abort);
 }
 
-static const struct option longs[] = {
-	{ "seed", required_argument, NULL, 's' },
-	{ "seeds", required_argument, NULL, 'n' },
-	{ "jobs", required_argument, NULL, 'j' },
-	{ "seconds", required_argument, NULL, 'S' },
-	{ "profile", required_argument, NULL, 'p' },
-	{ "json", required_argument, NULL, 'J' },
-	{ "trace", no_argument, NULL, 't' },
-	{ "digest", no_argument, NULL, 'd' },
-	{ "flips", no_argument, NULL, 'f' },
-	{ "shrink", no_argument, NULL, 'x' },
-	{ "keep-going", no_argument, NULL, 'k' },
-	{ "coverage", no_argument, NULL, 'C' },
-	{ "scenarios", no_argument, NULL, 'c' },
+static const struct argp_option options[] = {
+	{ NULL, 0, NULL, 0, "What to run:", 1 },
+	{ "seed", 's', "N", 0, "the first seed (1)", 0 },
+	{ "seeds", 'n', "N", 0, "how many (1; without end with --seconds)", 0 },
+	{ "seconds", 'S', "N", 0, "no new seed after so much real time", 0 },
+	{ "jobs", 'j', "N", 0, "processes (1)", 0 },
+	{ "profile", 'p', "N", 0, "the profile of another seed", 0 },
+	{ "flips", 'f', NULL, 0, "change bytes so that no checksum shows it", 0 },
+	{ "scenarios", 'c', NULL, 0,
+	  "measure how long things take, in these families or all: see flow.h", 0 },
+	{ NULL, 0, NULL, 0, "What to say:", 2 },
+	{ "trace", 't', NULL, 0, "each packet in words", 0 },
+	{ "shrink", 'x', NULL, 0, "look for the shortest run with the same failure", 0 },
+	{ "keep-going", 'k', NULL, 0, "note seeds that fail and go on", 0 },
+	{ "digest", 'd', NULL, 0, "each run as one number", 0 },
+	{ "coverage", 'C', NULL, 0, "how often each event was met in each state", 0 },
+	{ "json", 'J', "FILE", 0, "the result, for programs", 0 },
 	{ 0 },
 };
 
-static bool take(struct sim_options *o, int c)
+static const char doc[] =
+	"Runs the protocol between many hosts in virtual time, on a network and with "
+	"programs that each seed draws.\vValues of the profile are in tests/sim/config.c, "
+	"what they do in docs/HACKING.md.  Exit status: 0; 1 if a seed failed, 2 for a wrong "
+	"command line.";
+
+static u64 read_number(struct argp_state *state, const char *text)
 {
+	char *end;
+	u64 n = strtoull(text, &end, 0);
+
+	if (end == text || *end)
+		argp_error(state, "%s is no number", text);
+	return n;
+}
+
+static error_t take(int c, char *arg, struct argp_state *state)
+{
+	struct sim_options *o = state->input;
 	u64 *const numbers[] = {
 		['s'] = &o->seed, ['n'] = &o->nr_seeds, ['j'] = &o->jobs,
 		['S'] = &o->seconds, ['p'] = &o->profile,
@@ -122,28 +133,31 @@ static bool take(struct sim_options *o, int c)
 		['k'] = &o->keeps_going,
 		['C'] = &o->has_coverage,
 	};
-	char *end = "";
 
-	if (optarg && c == 'J')
-		o->json = optarg;
-	else if (optarg && c < (int)ARRAY_SIZE(numbers) && numbers[c])
-		*numbers[c] = strtoull(optarg, &end, 0);
-	else if (c < (int)ARRAY_SIZE(flags) && flags[c])
+	if (c == ARGP_KEY_ARGS)
+		o->settings = state->argv + state->next;
+	else if (c == 'J')
+		o->json = arg;
+	else if (arg && c > 0 && c < (int)ARRAY_SIZE(numbers) && numbers[c])
+		*numbers[c] = read_number(state, arg);
+	else if (!arg && c > 0 && c < (int)ARRAY_SIZE(flags) && flags[c])
 		*flags[c] = true;
 	else
-		return false;
-	return !*end;
+		return ARGP_ERR_UNKNOWN;
+	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	struct sim_options o = { .seed = 1, .jobs = 1 };
-	int c;
+	static const struct argp argp = {
+		options, take, "[NAME=VALUE...]\n--scenarios [FAMILY...]", doc,
+		NULL, NULL, NULL,
+	};
+	struct sim_options o = { .seed = 1, .jobs = 1, .program = argv[0] };
 
-	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1)
-		if (!take(&o, c))
-			return 2;
-	o.settings = argv + optind;
+	argp_err_exit_status = 2;
+	o.settings = argv + argc;
+	argp_parse(&argp, argc, argv, 0, NULL, &o);
 	if (!o.nr_seeds)
 		o.nr_seeds = o.seconds ? ~0ull : 1;
 	catch_crashes();

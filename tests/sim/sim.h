@@ -374,7 +374,7 @@ __attribute__((noreturn, format(printf, 2, 3)))
 void sim_fail(const struct sim *s, const char *format, ...);
 void sim_check_bounds(const struct sim *s, const struct sim_ep *ep);
 void sim_check_bytes(const struct sim *s, struct sim_ep *ep, const u8 *p, u32 len);
-/* The VQP has got an id. */
+/* The VQP is released: nobody before it had its id. */
 void sim_check_id(struct sim *s, const struct sim_ep *ep);
 void sim_check_eof(const struct sim *s, const struct sim_ep *ep);
 void sim_check_opened(const struct sim *s, struct sim_ep *ep);
@@ -462,6 +462,7 @@ struct sim_options {
 	bool has_scenarios;
 	bool has_coverage;
 	const char *json;
+	const char *program;		/* as it was called */
 	char **settings;
 };
 
