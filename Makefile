@@ -12,10 +12,12 @@
 #                 lab-test: the other parts of make test
 #   make vm-test  all lab cases; VM_ARGS='-k netem' for some of them
 #   make sim      SEEDS=1000 random profiles in the simulator, HOSTS=2 to 1000,
-#                 JOBS=1 process
-#   make mutants  plant known bugs: does the simulator notice?
+#                 JOBS=1 process; hunt: for HUNT_SECONDS; krsim: build it
+#   make mutants  plant known bugs: does the simulator notice?  shrink-test: are the
+#                 traces of some short?
 #   make tsan     unit tests, shim and simulator under ThreadSanitizer
-#   make fuzz     FUZZ_SECONDS=60 any bytes to each decoder; afl: by AFL++
+#   make fuzz     FUZZ_SECONDS=60 any bytes to each decoder; afl: by AFL++;
+#                 fuzz-seeds: new seeds of what was found
 #   make check    sparse and cppcheck
 #   make install  module, shim, tools, man pages; PREFIX=/usr/local; uninstall
 
