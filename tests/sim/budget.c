@@ -163,6 +163,20 @@ static void lose_in_the_middle(u32 nr)
 	scene_destroy(sc);
 }
 
+/* The next one tells of KR_SACK_BITS packets, and 20 are for 160 of KR_CWND_MAX. */
+static void lose_acks(void)
+{
+	struct scene *sc = pair(1);
+
+	flow_write(&sc->flows[0], KR_POS_NONE);
+	scene_run(sc, START_NS);
+	scene_drop(sc, 1, 0, 20);
+	scene_run(sc, 10 * scene_rtt(sc));
+	flow_report("recovery: 20 acknowledgements lost, packets sent again",
+		    scene_channel(sc, 0, 1)->nr_lost, AT_MOST, 0);
+	scene_destroy(sc);
+}
+
 /* Nothing follows: timeouts, which double, then the way there. */
 static void lose_the_tail(u32 nr, const char *what)
 {
@@ -255,6 +269,7 @@ void flow_budget_recovery(void)
 	lose_in_the_middle(1);
 	lose_in_the_middle(20);
 	lose_every_other();
+	lose_acks();
 	lose_the_tail(1, "recovery: the last packet lost, ms");
 	lose_the_tail(2, "recovery: the last packet lost, and its repetition, ms");
 	lose_the_tail(3, "recovery: the last packet lost three times, ms");
