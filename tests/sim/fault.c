@@ -35,11 +35,9 @@ static void on_partition(struct sim *s, void *obj, u64 arg)
 static void on_reboot(struct sim *s, void *obj, u64 arg)
 {
 	struct sim_host *h = sim_any_host(s);
-	struct sim_peer *p;
 
 	sim_note(s, "host %u reboots", h->nr);
-	sim_for_each_peer(p, h)
-		sim_peer_gone(p, ENETDOWN);
+	sim_host_halt(h, ENETDOWN);
 	sim_host_boot(h, sim_chance(&s->rng, 500000));
 }
 

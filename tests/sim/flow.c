@@ -312,12 +312,10 @@ void scene_start(struct scene *sc)
 void scene_destroy(struct scene *sc)
 {
 	struct sim *s = &sc->sim;
-	struct sim_peer *p;
 	u32 i;
 
 	for (i = 0; i < s->cfg.hosts; i++)
-		sim_for_each_peer(p, &s->hosts[i])
-			sim_peer_gone(p, ECONNRESET);
+		sim_host_halt(&s->hosts[i], ECONNRESET);
 	sim_heap_clean(s);
 	sim_hosts_clean(s);
 	for (i = 0; i < sc->nr_flows; i++)

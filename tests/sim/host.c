@@ -75,6 +75,7 @@ void sim_hosts_start(struct sim *s)
 		h->nr = i;
 		INIT_LIST_HEAD(&h->peers);
 		INIT_LIST_HEAD(&h->starved);
+		INIT_LIST_HEAD(&h->ending);
 		h->done_ns = calloc(nr_slots(h), sizeof(h->done_ns[0]));
 		if (!h->done_ns)
 			abort();
@@ -384,23 +385,63 @@ void sim_peer_prove(struct sim_peer *p, const struct kr_hello *answer)
 	sim_peer_run(p);
 }
 
+static void free_assoc(struct sim_assoc *as)
+{
+	kr_assoc_clean(&as->a);
+	list_del_init(&as->node);
+	free(as);
+}
+
+/* The worker: programs go on between two batches of VQPs. */
+static void on_ending(struct sim *s, void *obj, u64 nr)
+{
+	struct sim_host *h = obj;
+	struct sim_assoc *as;
+
+	list_for_each_entry(as, &h->ending, node) {
+		if (as->nr != nr)
+			continue;
+		if (kr_assoc_abort_some(&as->a, as->err, sim_clock(h)))
+			sim_host_at(h, s->now + SIM_WORKER_NS, on_ending, h, nr);
+		else
+			free_assoc(as);
+		return;
+	}
+}
+
 void sim_peer_gone(struct sim_peer *p, int err)
 {
 	struct sim_assoc *as = p->assoc;
-	struct sim *s = p->host->sim;
+	struct sim_host *h = p->host;
+	struct sim *s = h->sim;
 
 	if (!as)
 		return;
-	sim_note(s, "host %u: association %lu with %u ends", p->host->nr,
-		 (unsigned long)as->nr, p->to);
+	sim_note(s, "host %u: association %lu with %u ends", h->nr, (unsigned long)as->nr,
+		 p->to);
 	sim_met_assoc(&as->a, SIM_MET_END);
 	kr_assoc_end(&as->a);
-	while (kr_assoc_abort_some(&as->a, err, sim_clock(p->host)))
-		;
-	kr_assoc_clean(&as->a);
 	sim_map_remove(&s->assocs, as->a.local_id);
 	p->assoc = NULL;
-	free(as);
+	as->err = err;
+	list_add_tail(&as->node, &h->ending);
+	sim_host_at(h, s->now + sim_spread(&s->rng, SIM_WORKER_NS, 100 * SIM_WORKER_NS),
+		    on_ending, h, as->nr);
+}
+
+void sim_host_halt(struct sim_host *h, int err)
+{
+	struct sim_assoc *as;
+	struct sim_peer *p;
+
+	sim_for_each_peer(p, h)
+		sim_peer_gone(p, err);
+	while (!list_empty(&h->ending)) {
+		as = list_first_entry(&h->ending, struct sim_assoc, node);
+		while (kr_assoc_abort_some(&as->a, as->err, sim_clock(h)))
+			;
+		free_assoc(as);
+	}
 }
 
 /* Packets. */

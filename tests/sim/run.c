@@ -60,12 +60,10 @@ static void finish(struct sim *s, bool is_all)
 
 static void end_assocs(struct sim *s)
 {
-	struct sim_peer *p;
 	u32 i;
 
 	for (i = 0; i < s->cfg.hosts; i++)
-		sim_for_each_peer(p, &s->hosts[i])
-			sim_peer_gone(p, ECONNRESET);
+		sim_host_halt(&s->hosts[i], ECONNRESET);
 }
 
 /* After all that happened, hosts can connect to each other. */

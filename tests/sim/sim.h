@@ -197,6 +197,8 @@ struct sim_assoc {
 	struct sim_peer *peer;
 	u64 nr;
 	struct kr_path_msg taken;	/* the last PATH_REQ that was */
+	struct list_head node;		/* sim_host.ending */
+	int err;			/* for its VQPs */
 };
 
 /* What a host knows of another one, and the link to it; made when first used. */
@@ -236,6 +238,7 @@ struct sim_host {
 	u64 in_peak, in_lost;	/* bytes that were queued; packets lost there */
 	struct list_head peers;		/* in the order made */
 	struct list_head starved;
+	struct list_head ending;	/* associations that have VQPs to end */
 };
 
 enum { SIM_CONTROL_SLOTS = 2 };
@@ -257,8 +260,10 @@ void sim_peer_is(struct sim_peer *p, const u8 instance[16]);
 void sim_peer_prove(struct sim_peer *p, const struct kr_hello *answer);
 /* Sends what may go and sets the timer; after each call into core. */
 void sim_peer_run(struct sim_peer *p);
-/* The association ends here; the peer learns it from GONE. */
+/* The association ends here, its VQPs a little later; the peer learns it from GONE. */
 void sim_peer_gone(struct sim_peer *p, int err);
+/* All of the host's associations and VQPs end now. */
+void sim_host_halt(struct sim_host *h, int err);
 /* Something may have changed for the peer: a device came or went. */
 void sim_peer_check(struct sim_peer *p);
 void sim_host_tx_ready(struct sim *s, void *obj, u64 arg);
