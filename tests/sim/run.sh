@@ -51,6 +51,10 @@ group 'silence of minutes' --seed 7 --seeds 3 hosts=2 conns=20 \
 	work_ns=900000000000 partitions=10 outage_ns=600000000000 \
 	user_timeout_ns=2000000000000
 group 'hosts that die' --seed 1 --seeds 10 conns=60 reboots=6 drops=4
+group 'a server of hundreds that reboots' --seed 24 --seeds 1 hosts=600 conns=1000 \
+	hold=1000000 keepalive=0 options=0 storm=1000000 reboots=1 stream_max=2000 \
+	forged=0 stale=0 drops=0 loss=0 backlog=4096 give_up_ns=5000000000 \
+	partitions=0 reject=0 rash=0 pauses=0
 group 'paths that come and go' --seed 1 --seeds 10 conns=60 path_losses=12
 group 'paths and associations that come and go on a slow way' --seed 1 --seeds 20 \
 	hosts=2 conns=60 path_losses=12 drops=8 delay_ns=10000000 rate=1000000000 \
