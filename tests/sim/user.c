@@ -15,7 +15,7 @@ enum {
 };
 
 /* What a program may do at any time. */
-enum { RASH_SHUTDOWN, RASH_CLOSE, RASH_ABORT, RASH_NR };
+enum { RASH_SHUTDOWN, RASH_CLOSE, RASH_ABORT, RASH_OPTIONS, RASH_NR };
 
 static void on_step(struct sim *s, void *obj, u64 arg);
 static void on_rash(struct sim *s, void *obj, u64 what);
@@ -368,7 +368,24 @@ static void abort_ep(struct sim_ep *ep)
 	kr_vqp_abort(&ep->sv->v, ECONNABORTED, KR_RST_ABORT, sim_clock(ep->host));
 }
 
-/* In whatever state the connection is: the program is killed, or hangs up early. */
+/* As setsockopt() does, on a connection that is used. */
+static void set_opts(struct sim_ep *ep)
+{
+	struct sim_prng *r = &ep->conn->sim->rng;
+	struct kr_vqp_opts opts = { .orphan_ns = sim_spread(r, KR_SEC, 20 * KR_SEC) };
+
+	if (sim_chance(r, SIM_PPM / 2))
+		opts.user_timeout_ns = sim_spread(r, KR_SEC, 100 * KR_SEC);
+	if (sim_chance(r, SIM_PPM / 2)) {
+		opts.keep_idle_ns = sim_spread(r, 50 * KR_MSEC, 10 * KR_SEC);
+		opts.keep_intvl_ns = sim_spread(r, 50 * KR_MSEC, KR_SEC);
+		opts.keep_cnt = sim_between(r, 2, 9);
+	}
+	sim_met_vqp(&ep->sv->v, SIM_MET_OPTIONS);
+	kr_vqp_set_opts(&ep->sv->v, &opts, sim_clock(ep->host));
+}
+
+/* In whatever state the connection is: killed, hung up early, or options set. */
 static void on_rash(struct sim *s, void *obj, u64 what)
 {
 	struct sim_ep *ep = obj;
@@ -377,6 +394,9 @@ static void on_rash(struct sim *s, void *obj, u64 what)
 		return;
 	if (what == RASH_SHUTDOWN) {
 		shut_ep(ep);
+	} else if (what == RASH_OPTIONS) {
+		if (!s->cfg.hold)	/* an idle connection has no keepalive */
+			set_opts(ep);
 	} else {
 		/* Its peer may be one that stays. */
 		ep->conn->leaver = 1 + ep->is_server;
@@ -396,23 +416,6 @@ static void reset_queued(struct sim *s, struct sim_ep *ep)
 	abort_ep(ep);
 	maybe_free(ep);
 	sim_peer_run(ep->peer);
-}
-
-/* As setsockopt() does, on a connection that is used. */
-static void set_opts(struct sim_ep *ep)
-{
-	struct sim_prng *r = &ep->conn->sim->rng;
-	struct kr_vqp_opts opts = { .orphan_ns = sim_spread(r, KR_SEC, 20 * KR_SEC) };
-
-	if (sim_chance(r, SIM_PPM / 2))
-		opts.user_timeout_ns = sim_spread(r, KR_SEC, 100 * KR_SEC);
-	if (sim_chance(r, SIM_PPM / 2)) {
-		opts.keep_idle_ns = sim_spread(r, 50 * KR_MSEC, 10 * KR_SEC);
-		opts.keep_intvl_ns = sim_spread(r, 50 * KR_MSEC, KR_SEC);
-		opts.keep_cnt = sim_between(r, 2, 9);
-	}
-	sim_met_vqp(&ep->sv->v, SIM_MET_OPTIONS);
-	kr_vqp_set_opts(&ep->sv->v, &opts, sim_clock(ep->host));
 }
 
 /* Everything is written: the program says so, now or by closing. */
