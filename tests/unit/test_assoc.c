@@ -232,6 +232,11 @@ Test(assoc, path_rep__of_another_instance_or_association_is_refused)
 	pm.peer_assoc = a->local_id;
 	kr_assoc_path_rep(a, &pm, now);
 	cr_expect_eq(a->path, KR_PATH_READY);
+	kr_assoc_path_lost(a, now);
+	kr_assoc_path_start(a, &ends[CLIENT], &ends[SERVER], 5, now);
+	pm.assoc++;
+	kr_assoc_path_rep(a, &pm, now);
+	cr_expect_eq(a->path, KR_PATH_PROBING, "not the peer's");
 }
 
 Test(assoc, path_lost__data_waits_and_goes_on)
@@ -402,9 +407,19 @@ Test(assoc, tomb__too_many_push_out_the_oldest)
 
 Test(assoc, end__nothing_goes_in_or_out)
 {
+	struct kr_path_msg pm = { .assoc = 0x1001, .end = ends[SERVER] };
+	u64 nr_received;
+
 	connected();
+	nr_received = a->stats.rx_packets;
 	put(c, "x", 1);
 	kr_assoc_end(a);
+	say_window(CLIENT, c, 0, ~0ull, 0);
+	kr_assoc_timeout(a, now + KR_SEC);
+
+	cr_expect_eq(a->stats.rx_packets, nr_received);
+	cr_expect_eq(a->ch.nr_pto, 0);
+	cr_expect_eq(kr_assoc_path_req(a, &ends[CLIENT], &pm, now), -EALREADY);
 
 	cr_expect_not(kr_assoc_has_output(a, now));
 	cr_expect_eq(take(CLIENT, (u8[KR_PKT_MAX]){ 0 }), 0);

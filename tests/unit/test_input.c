@@ -249,6 +249,20 @@ Test(input, accept__after_the_attempt_was_given_up_is_reset)
 	cr_expect_not(servers[0].events & KR_EV_OPEN);
 }
 
+Test(input, accept__for_a_server_is_reset)
+{
+	struct kr_msg m = { .type = KR_MSG_ACCEPT };
+	u8 p[64];
+
+	connected();
+	m.dst = s->id;
+	m.src = s->peer_id;
+	say(SERVER, 0, p, kr_wire_put_u64(p, &m, 1000));
+
+	cr_expect_eq(s->state, KR_VQP_OPEN);
+	cr_expect_eq(b->stats.rx_unknown, 1);
+}
+
 Test(input, cancel__ends_only_what_is_not_confirmed)
 {
 	connected();
@@ -334,6 +348,19 @@ Test(input, data__for_nobody_is_reset)
 	cr_expect_eq(b->stats.rx_unknown, 1);
 	cr_expect_eq(b->replies[b->reply_first].code, KR_RST_UNKNOWN);
 	cr_expect_eq(s->state, KR_VQP_OPEN);
+}
+
+Test(input, data__for_an_attempt_is_reset)
+{
+	connected();
+	nr_drop[CLIENT] = ~0u;
+	dial(1);
+	settle();
+	say_data(CLIENT, c1, 0, 1, 0);
+	say_window(CLIENT, c1, 0, 1000, 0);
+
+	cr_expect_eq(c1->state, KR_VQP_CONNECTING);
+	cr_expect_eq(a->stats.rx_unknown, 2);
 }
 
 Test(input, data__of_another_peer_vqp_is_reset)
@@ -444,6 +471,29 @@ Test(input, closed__ends_an_end_that_lacks_only_the_last_word)
 
 	cr_expect_eq(c->state, KR_VQP_CLOSED);
 	cr_expect(list_first_entry(&a->tombs, struct kr_tomb, node)->is_peer_done);
+}
+
+Test(input, closed__accepting_what_was_not_sent_is_a_violation)
+{
+	connected();
+	say_closed(CLIENT, c, 100);
+
+	cr_expect_eq(c->state, KR_VQP_ABORTED);
+	cr_expect_eq(c->err, EPROTO);
+}
+
+Test(input, closed__for_one_that_is_not_connected_is_ignored)
+{
+	pair_init();
+	nr_drop[SERVER] = ~0u;
+	dial(0);
+	settle();
+	cr_assert_eq(s->state, KR_VQP_ACCEPTING);
+	say_closed(CLIENT, c, 1);
+	say_closed(SERVER, s, 1);
+
+	cr_expect_eq(c->state, KR_VQP_CONNECTING);
+	cr_expect_eq(s->state, KR_VQP_ACCEPTING);
 }
 
 Test(input, closed__for_nobody_is_harmless)
