@@ -316,8 +316,28 @@ static void silence(u64 length)
 	scene_destroy(sc);
 }
 
+/* The keepalive finds that the peer's host has begun anew; its period is in kr_assoc. */
+static void reboot_while_idle(void)
+{
+	struct scene *sc = pair(1);
+	struct flow *f = &sc->flows[0];
+	u64 began;
+
+	scene_run(sc, KR_SEC);
+	began = sc->sim.now;
+	sim_peer_gone(sim_peer(&sc->sim, 1, 0), ENETDOWN);
+	sim_host_boot(&sc->sim.hosts[1], false);
+	while (!f->client.is_ended && sc->sim.now < began + 60 * KR_SEC)
+		scene_run(sc, KR_MSEC);
+	flow_report("silence: an idle connection, whose peer's host rebooted, ends after, ms",
+		    ms(sc->sim.now - began), AT_MOST,
+		    ms(KR_KEEPALIVE_NS + 255 * 8 * KR_MSEC + 2 * scene_rtt(sc)));
+	scene_destroy(sc);
+}
+
 void flow_budget_silence(void)
 {
+	reboot_while_idle();
 	silence(30 * KR_MSEC);
 	silence(300 * KR_MSEC);
 	silence(3 * KR_SEC);
