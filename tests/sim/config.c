@@ -157,7 +157,7 @@ static void draw_time(struct sim_cfg *c, struct sim_prng *r)
 static void draw_later(struct sim_cfg *c, struct sim_prng *r)
 {
 	c->rash = maybe(r, 150000, 10000, SIM_PPM);
-	c->options = c->hold ? 0 : maybe(r, 100000, 1000, 100000);
+	c->options = maybe(r, 100000, 1000, 100000);
 	c->unlistens = maybe(r, 150000, 1, 20);
 	c->small_tables = sim_chance(r, 150000);
 }

@@ -52,7 +52,7 @@ group 'silence of minutes' --seed 7 --seeds 3 hosts=2 conns=20 \
 	user_timeout_ns=2000000000000
 group 'hosts that die' --seed 1 --seeds 10 conns=60 reboots=6 drops=4
 group 'a server of hundreds that reboots' --seed 24 --seeds 1 hosts=600 conns=1000 \
-	hold=1000000 keepalive=0 options=0 storm=1000000 reboots=1 stream_max=2000 \
+	hold=1000000 keepalive=0 storm=1000000 reboots=1 stream_max=2000 \
 	forged=0 stale=0 drops=0 loss=0 backlog=4096 give_up_ns=5000000000 \
 	partitions=0 reject=0 rash=0 pauses=0
 group 'paths that come and go' --seed 1 --seeds 10 conns=60 path_losses=12
@@ -93,8 +93,8 @@ group 'programs that are killed at any time' --seed 1 --seeds 10 conns=60 hold=0
 	rash=1000000
 group 'listeners that close' --seed 1 --seeds 10 conns=60 unlistens=20
 group 'no slot for a VQP' --seed 1 --seeds 5 conns=800 hosts=2 hold=1000000 keepalive=0 \
-	options=0 small_tables=1 stream_max=1000
-group 'options that change' --seed 1 --seeds 10 conns=60 hold=0 options=100000
+	small_tables=1 stream_max=1000
+group 'options that change' --seed 1 --seeds 10 conns=60 options=100000
 
 krsim=${krsim%-asan}
 for family in opening recovery silence loss window turns order acks bottleneck; do

@@ -376,7 +376,8 @@ static void set_opts(struct sim_ep *ep)
 
 	if (sim_chance(r, SIM_PPM / 2))
 		opts.user_timeout_ns = sim_spread(r, KR_SEC, 100 * KR_SEC);
-	if (sim_chance(r, SIM_PPM / 2)) {
+	/* Who is idle sends nothing: see sim_check_idle(). */
+	if (!ep->conn->sim->cfg.hold && sim_chance(r, SIM_PPM / 2)) {
 		opts.keep_idle_ns = sim_spread(r, 50 * KR_MSEC, 10 * KR_SEC);
 		opts.keep_intvl_ns = sim_spread(r, 50 * KR_MSEC, KR_SEC);
 		opts.keep_cnt = sim_between(r, 2, 9);
@@ -395,8 +396,7 @@ static void on_rash(struct sim *s, void *obj, u64 what)
 	if (what == RASH_SHUTDOWN) {
 		shut_ep(ep);
 	} else if (what == RASH_OPTIONS) {
-		if (!s->cfg.hold)	/* an idle connection has no keepalive */
-			set_opts(ep);
+		set_opts(ep);
 	} else {
 		/* Its peer may be one that stays. */
 		ep->conn->leaver = 1 + ep->is_server;
