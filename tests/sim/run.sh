@@ -75,6 +75,8 @@ group 'idle connections of hosts that die' --seed 1 --seeds 10 conns=100 \
 	hold=1000000 keepalive=0 reboots=4 drops=3
 group 'old packets' --seed 1 --seeds 10 conns=60 stale=1000 reboots=3 \
 	drops=2 path_losses=6
+group 'old packets of hosts that move and are idle' --seed 20 --seeds 10 conns=100 \
+	hold=1000000 keepalive=0 options=0 stale=1000 path_losses=10
 group 'a forger' --seed 1 --seeds 20 conns=60 hosts=4 forged=300
 group 'a peer of another version' --seed 1 --seeds 10 conns=60 \
 	strange=100000 corrupt=50000
