@@ -128,6 +128,31 @@ static void open_beside_traffic(u8 lost, const char *what)
 	scene_destroy(sc);
 }
 
+/* The server has answered, in vain; CANCEL saves it the wait for a confirmation. */
+static void open_given_up(bool by_user)
+{
+	struct scene *sc = pair(2);
+	struct flow *f = &sc->flows[1];
+	u64 given_up;
+
+	scene_drop(sc, 1, KR_MSG_ACCEPT, 1000);
+	if (!by_user)
+		sc->patience_ns = 2 * scene_rtt(sc);
+	flow_connect(f, 0, 1);
+	scene_run(sc, 2 * scene_rtt(sc) - 1);
+	if (!f->server.is_used)
+		sim_fail(&sc->sim, "no CONNECT came");
+	given_up = sc->sim.now + 1;
+	if (by_user)
+		flow_close(&f->client);
+	while (f->server.is_used && sc->sim.now < given_up + 30 * KR_SEC)
+		scene_run(sc, KR_MSEC / 10);
+	flow_report(by_user ? "opening: closed before it is open, its server lives, ms" :
+		    "opening: given up in time, its server lives, ms",
+		    ms(sc->sim.now - given_up), AT_MOST, ms(scene_rtt(sc)));
+	scene_destroy(sc);
+}
+
 void flow_budget_opening(void)
 {
 	open_under_loss(10);
@@ -135,6 +160,8 @@ void flow_budget_opening(void)
 	open_under_loss(30);
 	open_beside_traffic(KR_MSG_CONNECT, "opening: CONNECT lost beside traffic, ms");
 	open_beside_traffic(KR_MSG_ACCEPT, "opening: ACCEPT lost beside traffic, ms");
+	open_given_up(true);
+	open_given_up(false);
 }
 
 /* Later packets tell: half a round trip there, one to learn and repeat, and slack. */

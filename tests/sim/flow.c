@@ -188,9 +188,15 @@ void flow_connect(struct flow *f, u32 from, u32 to)
 	v->tuple.dport = 80;
 	put_unaligned_be32(f - scene_of(s)->flows, v->tuple.daddr);
 	f->asked_ns = s->now;
-	if (kr_vqp_connect(&p->assoc->a, v, s->now + PATIENCE_NS, s->now))
+	if (kr_vqp_connect(&p->assoc->a, v, s->now + scene_of(s)->patience_ns, s->now))
 		abort();
 	sim_peer_run(p);
+}
+
+void flow_close(struct flow_end *e)
+{
+	kr_vqp_close(&e->v, e->flow->sim->now);
+	sim_peer_run(e->peer);
 }
 
 void flow_write(struct flow *f, u64 bytes)
@@ -282,6 +288,7 @@ struct scene *scene_create(u32 hosts, u32 nr_flows)
 	if (!sc->flows)
 		abort();
 	sc->nr_flows = nr_flows;
+	sc->patience_ns = PATIENCE_NS;
 	s->seed = 1;
 	s->now = KR_SEC;
 	s->ops = &flow_ops;

@@ -53,6 +53,7 @@ struct scene {
 	u64 dropped_ns;			/* when the last one was */
 	u64 drop_ack_ppm;		/* of packets of host drop_from without DATA */
 	u64 nr_from[2];			/* packets of hosts 0 and 1 */
+	u64 patience_ns;		/* of who connects */
 };
 
 /*
@@ -73,6 +74,7 @@ void flow_write(struct flow *f, u64 bytes);
 void flow_connect(struct flow *f, u32 from, u32 to);
 void flow_ask(struct flow *f, u32 message, u64 pause_ns);
 void flow_read(struct flow_end *e);
+void flow_close(struct flow_end *e);
 /* Until it is open; until @e has read @pos; false: not within a minute. */
 bool flow_await_open(struct flow *f);
 bool flow_await_read(struct flow_end *e, u64 pos);
