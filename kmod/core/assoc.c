@@ -203,29 +203,6 @@ static void path_ready(struct kr_assoc *a, u64 now)
 	a->ops->path_event(a, KR_PATH_EV_READY);
 }
 
-/* Was the packet that names this end under way when the peer moved on? */
-static bool is_behind(const struct kr_assoc *a, const struct kr_end *end)
-{
-	return (s16)(end->nr - a->remote.nr) < 0;
-}
-
-/*
- * The end that was tried may not be the one that the peer has: the hello told of
- * another, or a late PATH_REQ did.
- */
-void kr_assoc_peer_at(struct kr_assoc *a, const struct kr_end *end)
-{
-	struct kr_path_msg pm = {
-		.assoc = a->remote_id, .peer_assoc = a->local_id, .end = *end,
-	};
-
-	if (a->path != KR_PATH_READY || is_behind(a, end) ||
-	    kr_end_is_same(end, &a->remote))
-		return;
-	memcpy(pm.instance, a->peer_instance, 16);
-	a->ops->path_req(a, &pm);
-}
-
 int kr_assoc_path_req(struct kr_assoc *a, const struct kr_end *local,
 		      const struct kr_path_msg *pm, u64 now)
 {
@@ -245,7 +222,8 @@ int kr_assoc_path_req(struct kr_assoc *a, const struct kr_end *local,
 		kr_assoc_ping(a);
 		return -EEXIST;
 	}
-	if (a->remote_id == pm->assoc && is_behind(a, &pm->end))
+	/* It was under way when its sender moved on. */
+	if (a->remote_id == pm->assoc && (s16)(pm->end.nr - a->remote.nr) < 0)
 		return -EALREADY;
 	a->remote_id = pm->assoc;
 	set_ends(a, local, &pm->end, pm->end.nr);
@@ -257,11 +235,8 @@ void kr_assoc_path_rep(struct kr_assoc *a, const struct kr_path_msg *pm, u64 now
 {
 	a->now = now;
 	/* Another packet of the peer was the proof before. */
-	if (a->path == KR_PATH_READY) {
-		if (pm->assoc == a->remote_id)
-			kr_assoc_peer_at(a, &pm->end);
+	if (a->path == KR_PATH_READY)
 		return;
-	}
 	if (a->is_ended || a->path != KR_PATH_PROBING ||
 	    pm->peer_assoc != a->local_id ||
 	    memcmp(pm->instance, a->peer_instance, 16) ||
@@ -269,8 +244,8 @@ void kr_assoc_path_rep(struct kr_assoc *a, const struct kr_path_msg *pm, u64 now
 		a->stats.rx_malformed++;
 		return;
 	}
-	/* That of the peer's present end comes as well. */
-	if (a->remote_id && is_behind(a, &pm->end))
+	/* It was under way when the peer moved on, which will be answered as well. */
+	if (a->remote_id && (s16)(pm->end.nr - a->remote.nr) < 0)
 		return;
 	a->remote_id = pm->assoc;
 	a->is_proven = true;
@@ -279,7 +254,6 @@ void kr_assoc_path_rep(struct kr_assoc *a, const struct kr_path_msg *pm, u64 now
 	/* The peer waits for a packet with its tag: that is its proof. */
 	a->is_ping_due = true;
 	path_ready(a, now);
-	kr_assoc_peer_at(a, &pm->end);
 }
 
 void kr_assoc_path_lost(struct kr_assoc *a, u64 now)

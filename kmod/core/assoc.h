@@ -152,8 +152,6 @@ void kr_assoc_end(struct kr_assoc *a);
 bool kr_assoc_abort_some(struct kr_assoc *a, int err, u64 now);
 
 /* Inside core. */
-/* A packet of the peer names its end: if that is another than ours of it, we follow. */
-void kr_assoc_peer_at(struct kr_assoc *a, const struct kr_end *end);
 struct kr_vqp *kr_assoc_find_unconfirmed(struct kr_assoc *a, u64 peer_id);
 struct list_head *kr_assoc_bucket(struct kr_assoc *a, u64 peer_id);
 void kr_assoc_reply(struct kr_assoc *a, u8 type, u64 dst, u64 src, u32 code);

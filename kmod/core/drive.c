@@ -114,7 +114,8 @@ enum kr_path_need kr_assoc_path_need(const struct kr_assoc *a,
 	for (i = 0; i < nr; i++) {
 		if (!kr_end_is_same(&ends[i], &a->remote))
 			continue;
-		if (a->path == KR_PATH_READY)
+		/* The peer is there, and does not hear us: it may take us for elsewhere. */
+		if (a->path == KR_PATH_READY && !kr_channel_is_silent(&a->ch))
 			return KR_PATH_IS_PROVEN;
 		if (a->path == KR_PATH_PROBING)
 			return KR_PATH_IS_PROBED;

@@ -257,13 +257,9 @@ static enum verdict on_closed(struct kr_assoc *a, const struct kr_msg *m)
 static enum verdict on_message(struct kr_assoc *a, const struct kr_msg *m)
 {
 	struct kr_path_msg pm;
-	struct kr_end end;
 
 	switch ((enum kr_msg_type)m->type) {
 	case KR_MSG_PING:
-		if (!kr_wire_get_end(m, &end))
-			return BROKEN;
-		kr_assoc_peer_at(a, &end);
 		return TAKEN;
 	case KR_MSG_CONNECT:
 		return on_connect(a, m);

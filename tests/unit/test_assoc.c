@@ -204,59 +204,6 @@ Test(assoc, path_rep__a_late_one_does_not_bring_an_old_end_back)
 	cr_expect_eq(a->path, KR_PATH_READY);
 }
 
-/* The peer moved; a late PATH_REQ led a probe to its old end, and the answer came. */
-Test(assoc, path_rep__from_another_end_than_was_tried_is_followed)
-{
-	struct kr_path_msg late, rep;
-
-	connected();
-	late = claim(b->local_id);
-	late.end = b->local;
-	rep = late;
-	memcpy(rep.instance, a->peer_instance, 16);
-	rep.peer_assoc = a->local_id;
-	rep.end.qpn++;
-	rep.end.nr++;
-	kr_assoc_path_lost(a, now);
-	kr_assoc_path_start(a, &ends[CLIENT], &rep.end, 5, now);
-	cr_assert_eq(kr_assoc_path_req(a, &ends[CLIENT], &late, now), 0);
-	cr_assert_eq(a->remote.qpn, late.end.qpn);
-
-	kr_assoc_path_rep(a, &rep, now);
-	cr_expect_eq(a->path, KR_PATH_READY);
-	cr_assert_eq(nr_path_reqs, 1);
-	cr_expect_eq(kr_assoc_path_req(a, &ends[CLIENT], &path_req, now), 0);
-	cr_expect_eq(a->remote.qpn, rep.end.qpn);
-	nr_path_reqs = 0;
-	kr_assoc_path_rep(a, &late, now);
-	kr_assoc_path_rep(a, &rep, now);
-	cr_expect_eq(nr_path_reqs, 0);
-}
-
-Test(assoc, ping__from_another_end_than_ours_is_followed)
-{
-	struct kr_msg m = { .type = KR_MSG_PING };
-	struct kr_end moved = ends[SERVER];
-	u8 p[KR_PKT_MAX];
-
-	connected();
-	moved.qpn++;
-	moved.nr = a->remote.nr;
-	say(CLIENT, 0, p, kr_wire_put_end(p, &m, &moved));
-	cr_assert_eq(nr_path_reqs, 1, "the same number, but hello may have told of the other");
-	cr_expect_eq(path_req.end.qpn, moved.qpn);
-	cr_expect_eq(kr_assoc_path_req(a, &ends[CLIENT], &path_req, now), 0);
-	cr_expect_eq(a->remote.qpn, moved.qpn);
-
-	nr_path_reqs = 0;
-	say(CLIENT, 0, p, kr_wire_put_end(p, &m, &moved));
-	cr_expect_eq(nr_path_reqs, 0, "that is where it is");
-	moved.qpn++;
-	moved.nr--;
-	say(CLIENT, 0, p, kr_wire_put_end(p, &m, &moved));
-	cr_expect_eq(nr_path_reqs, 0, "that was under way");
-}
-
 /* Not in place: what the first one sent under our tag may still come. */
 Test(assoc, path_req__an_unproven_claim_gives_way)
 {

@@ -120,6 +120,30 @@ Test(drive, path_need__follows_the_path_to_the_ends_of_the_answer)
 	cr_expect_eq(kr_assoc_path_need(a, answer, 2), KR_PATH_IS_WANTED);
 }
 
+/* The peer took a late PATH_REQ for ours: it hears us and answers to nobody. */
+Test(drive, path_need__of_a_silent_path_tells_the_peer_where_we_are)
+{
+	struct kr_end stray = ends[CLIENT];
+
+	connected();
+	stray.qpn += 100;
+	assocs[SERVER].remote = stray;
+	nr_drop[SERVER] = ~0u;
+	kr_assoc_ping(a);
+	pass(10 * KR_SEC);
+	cr_assert(kr_channel_is_silent(&a->ch));
+	cr_assert_eq(a->path, KR_PATH_READY);
+	cr_assert_eq(kr_assoc_path_need(a, &ends[SERVER], 1), KR_PATH_IS_WANTED);
+	nr_drop[SERVER] = 0;
+	kr_assoc_path_lost(a, now);
+	kr_assoc_path_start(a, &ends[CLIENT], &ends[SERVER], 5, now);
+	pass(KR_SEC);
+
+	cr_expect_eq(a->path, KR_PATH_READY);
+	cr_expect_eq(assocs[SERVER].remote.qpn, ends[CLIENT].qpn);
+	cr_expect_eq(kr_assoc_path_need(a, &ends[SERVER], 1), KR_PATH_IS_PROVEN);
+}
+
 Test(drive, check__a_peer_that_never_showed_itself_is_forgotten)
 {
 	int err = 0;
