@@ -362,9 +362,32 @@ static void reboot_while_idle(void)
 	scene_destroy(sc);
 }
 
+/*
+ * The peer hears us and acknowledges to elsewhere, as a late PATH_REQ can make it.  Nobody
+ * has anything to say but a PING, which shows it; then all is as usual: a PING and its
+ * acknowledgement now and then, and a few packets more for the path.
+ */
+static void taken_for_elsewhere(void)
+{
+	struct scene *sc = pair(1);
+	struct sim_peer *p = sim_peer(&sc->sim, 0, 1);
+	u64 length = 600 * KR_SEC, before;
+
+	scene_run(sc, KR_SEC);
+	sim_peer(&sc->sim, 1, 0)->assoc->a.remote.qpn++;
+	before = sc->nr_from[0];
+	kr_assoc_ping(&p->assoc->a);
+	sim_peer_run(p);
+	scene_run(sc, length);
+	flow_report("silence: acknowledged to elsewhere while idle, packets in 600 s",
+		    sc->nr_from[0] - before, AT_MOST, 2 * length / KR_KEEPALIVE_NS + 20);
+	scene_destroy(sc);
+}
+
 void flow_budget_silence(void)
 {
 	reboot_while_idle();
+	taken_for_elsewhere();
 	silence(30 * KR_MSEC);
 	silence(300 * KR_MSEC);
 	silence(3 * KR_SEC);
