@@ -384,9 +384,49 @@ static void taken_for_elsewhere(void)
 	scene_destroy(sc);
 }
 
+/* DATA of a forgotten association is dropped; after a timeout PING asks, and GONE tells. */
+static void forgotten(void)
+{
+	struct scene *sc = pair(1);
+	struct flow *f = &sc->flows[0];
+	u64 began;
+
+	warm_up(sc, f, KR_MSEC, KR_SEC);
+	sim_peer_gone(sim_peer(&sc->sim, 1, 0), ENETDOWN);
+	began = sc->sim.now;
+	flow_write(f, 1000);
+	while (!f->client.is_ended && sc->sim.now < began + 60 * KR_SEC)
+		scene_run(sc, KR_MSEC / 10);
+	flow_report("silence: bytes for a host that has forgotten us end it after, ms",
+		    ms(sc->sim.now - began), AT_MOST, ms(pto_ns(sc) + 2 * scene_rtt(sc)));
+	scene_destroy(sc);
+}
+
+/* A hello that tells of another queue pair is enough: the path is proven, then used. */
+static void moved(void)
+{
+	struct scene *sc = pair(1);
+	struct flow *f = &sc->flows[0];
+	struct sim_peer *p = sim_peer(&sc->sim, 0, 1);
+	u64 began;
+
+	warm_up(sc, f, KR_MSEC, KR_SEC);
+	sc->sim.hosts[1].qpn += 64;
+	kr_assoc_path_lost(&sim_peer(&sc->sim, 1, 0)->assoc->a, sc->sim.now);
+	began = sc->sim.now;
+	flow_write(f, 1000);
+	sim_hello_ask(p);
+	flow_await_read(&f->server, f->server.read + 1000);
+	flow_report("silence: bytes for a host that has moved, as hello says, come after, ms",
+		    ms(sc->sim.now - began), AT_MOST, ms(4 * scene_rtt(sc)));
+	scene_destroy(sc);
+}
+
 void flow_budget_silence(void)
 {
 	reboot_while_idle();
+	forgotten();
+	moved();
 	taken_for_elsewhere();
 	silence(30 * KR_MSEC);
 	silence(300 * KR_MSEC);
