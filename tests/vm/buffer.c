@@ -19,35 +19,12 @@ static int small_pair(struct side *s, int handle)
 	return fd;
 }
 
-/* Send from position @pos until the socket takes no more; new position. */
-static uint64_t fill_up(int fd, uint64_t pos)
-{
-	int64_t quiet_since = now_ms();
-	char buf[3000];
-
-	while (now_ms() - quiet_since < 1000) {
-		ssize_t n;
-
-		fill_ours(pos, buf, sizeof(buf));
-		n = send(fd, buf, sizeof(buf), MSG_DONTWAIT | MSG_NOSIGNAL);
-		if (n > 0) {
-			pos += n;
-			quiet_since = now_ms();
-			CHECK(pos < BOUND);
-			continue;
-		}
-		CHECK_ERR(n, EAGAIN);
-		sleep_ms(10);
-	}
-	return pos;
-}
-
 static void stalled_sender(struct side *s)
 {
 	int fd = small_pair(s, H_CONN);
-	uint64_t pos = fill_up(fd, 0);
+	uint64_t pos = send_until_full(fd, 0);
 
-	CHECK(pos >= BUFFER / 2);
+	CHECK(pos >= BUFFER / 2 && pos < BOUND);
 	EVENTS_ARE(fd, 0);
 	PEER_EQ(s, pos, AGENT_RECV, H_CONN, 0, pos);
 	EVENTS_BECOME(fd, POLLOUT);
@@ -59,7 +36,7 @@ static void stalls_nobody_else(struct side *s)
 {
 	int stuck = small_pair(s, H_CONN);
 	int fd = pair_at(s, H_CONN + 1);
-	uint64_t pos = fill_up(stuck, 0);
+	uint64_t pos = send_until_full(stuck, 0);
 
 	for (int round = 0; round < 10; round++) {
 		send_ours(fd, round * 5000, 5000);
@@ -122,7 +99,7 @@ static void send_timeout(struct side *s)
 {
 	struct timeval t = { .tv_usec = 150000 };
 	int fd = small_pair(s, H_CONN);
-	uint64_t pos = fill_up(fd, 0);
+	uint64_t pos = send_until_full(fd, 0);
 	char byte;
 
 	fill_ours(pos, &byte, 1);
@@ -198,7 +175,7 @@ static void small_from_start(struct side *s)
 	sock_set(fd, SOL_SOCKET, SO_SNDBUF, 8192);
 	CHECK_OK(connect(fd, &to.sa, to.len));
 	PEER_OK(s, AGENT_ACCEPT, H_LISTEN, H_CONN, 0);
-	pos = fill_up(fd, 0);
+	pos = send_until_full(fd, 0);
 	CHECK(pos < 512 << 10);
 	peer_start(s, 0, AGENT_RECV, H_CONN, 0, pos + 100000);
 	CHECK_EQ(stream_send(fd, SEED_CASE, pos, 100000), 100000);

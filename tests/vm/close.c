@@ -162,10 +162,8 @@ static void linger_times_out(struct side *s)
 {
 	int64_t start;
 	int fd = pair(s);
-	char buf[4096] = "";
 
-	while (send(fd, buf, sizeof(buf), MSG_DONTWAIT) > 0)
-		;
+	send_until_full(fd, 0);
 	set_linger(fd, 1);
 	start = now_ms();
 	CHECK_EQ(close(fd), 0);

@@ -158,6 +158,8 @@ int64_t stream_send(int fd, uint64_t seed, uint64_t pos, uint64_t len);
 int64_t stream_recv(int fd, uint64_t seed, uint64_t pos, uint64_t len);
 int64_t stream_duplex(int fd, uint64_t seed, uint64_t tx_len, uint64_t rx_len);
 void send_ours(int fd, uint64_t pos, size_t len);
+/* Until neither this socket nor the peer's, which is not read, has room; new position. */
+uint64_t send_until_full(int fd, uint64_t pos);
 void recv_theirs(int fd, uint64_t pos, size_t len);
 void fill_ours(uint64_t pos, void *buf, size_t len);
 void expect_theirs(uint64_t pos, const void *buf, size_t len);

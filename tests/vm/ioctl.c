@@ -37,7 +37,6 @@ static void send_queue(struct side *s)
 {
 	int64_t until = now_ms() + PATIENCE_MS;
 	int fd = pair(s);
-	char buf[4096] = "";
 
 	CHECK_EQ(ask(fd, SIOCOUTQ), 0);
 	send_ours(fd, 0, 5000);
@@ -46,8 +45,7 @@ static void send_queue(struct side *s)
 		sleep_ms(2);
 	CHECK_EQ(ask(fd, SIOCOUTQ), 0);
 	CHECK_EQ(ask(fd, SIOCOUTQNSD), 0);
-	while (send(fd, buf, sizeof(buf), MSG_DONTWAIT) > 0)
-		;
+	send_until_full(fd, 5000);
 	CHECK(ask(fd, SIOCOUTQ) > 0);
 }
 

@@ -6,7 +6,7 @@
  */
 #include "harness.h"
 
-enum { CHUNK = 1 << 20, ONE_CALL = 65536 };
+enum { CHUNK = 1 << 20, ONE_CALL = 65536, FULL_MAX = 64 << 20 };
 
 static uint64_t mix64(uint64_t x)
 {
@@ -200,6 +200,32 @@ void send_ours(int fd, uint64_t pos, size_t len)
 	fill_ours(pos, buf, len);
 	CHECK_EQ(send(fd, buf, len, MSG_NOSIGNAL), len);
 	free(buf);
+}
+
+/*
+ * A socket that takes no more may have room again when its bytes have gone to the peer's
+ * buffer, so only one that took none for a second is full, and the peer's with it.
+ */
+uint64_t send_until_full(int fd, uint64_t pos)
+{
+	int64_t quiet_since = now_ms();
+	char buf[3000];
+
+	while (now_ms() - quiet_since < 1000) {
+		ssize_t n;
+
+		fill_ours(pos, buf, sizeof(buf));
+		n = send(fd, buf, sizeof(buf), MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (n > 0) {
+			pos += n;
+			quiet_since = now_ms();
+			CHECK(pos < FULL_MAX);
+			continue;
+		}
+		CHECK_ERR(n, EAGAIN);
+		sleep_ms(10);
+	}
+	return pos;
 }
 
 void recv_theirs(int fd, uint64_t pos, size_t len)
