@@ -29,6 +29,7 @@ enum {
 	PATH_REQS_MAX = 64,		/* waiting for the worker */
 	GONE_PER_SECOND = 100,
 	HOSTS_MAX = 16384,
+	SELVES_MAX = 16,
 };
 
 #define NEVER (~0ull)
@@ -50,6 +51,11 @@ static LIST_HEAD(hosts);
 static u32 nr_hosts;			/* also those being ended */
 static u64 last_serial;			/* the list is in this order */
 static DECLARE_WAIT_QUEUE_HEAD(hosts_wait);
+
+/* This host itself: see kr_host_self().  Fixed after init. */
+static struct kr_host *selves[SELVES_MAX];
+static unsigned int nr_selves;
+static atomic_t next_self;
 
 /* Hosts whose output found no send slot. */
 static DEFINE_SPINLOCK(starved_lock);
@@ -168,7 +174,9 @@ static void run_locked(struct kr_host *host)
 	u64 when;
 
 	lockdep_assert_held(&host->lock);
-	if (host->ah)
+	if (host->assoc.is_loop)
+		kr_loop_run(&host->assoc, now);
+	else if (host->ah)
 		run = kr_assoc_run(&host->assoc, &port_ops, host, now);
 	if (run == KR_RUN_STARVED)
 		starve(host);
@@ -259,6 +267,34 @@ static struct kr_host *host_create(const u8 instance[16])
 	INIT_WORK(&host->end_work, end_work_fn);
 	kr_assoc_init(&host->assoc, &host_ops, host, id, kr_instance, instance,
 		      ktime_get_ns());
+	return host;
+}
+
+/* One more of this host itself, which no packet finds. */
+static int make_self(void)
+{
+	struct kr_host *host = host_create(kr_instance);
+
+	if (!host)
+		return -ENOMEM;
+	kr_loop_init(&host->assoc);
+	spin_lock_bh(&hosts_lock);
+	hash_add(hosts_by_instance, &host->by_instance, instance_key(kr_instance));
+	list_add_tail(&host->node, &hosts);
+	host->serial = ++last_serial;
+	nr_hosts++;
+	spin_unlock_bh(&hosts_lock);
+	selves[nr_selves++] = host;
+	kr_host_put(host);		/* the tables hold it until kr_host_exit() */
+	return 0;
+}
+
+struct kr_host *kr_host_self(void)
+{
+	struct kr_host *host;
+
+	host = selves[(unsigned int)atomic_inc_return(&next_self) % nr_selves];
+	refcount_inc(&host->ref);
 	return host;
 }
 
@@ -825,7 +861,7 @@ bool kr_host_info_get(u64 *cursor, struct kr_host_info *info)
 
 	spin_lock_bh(&hosts_lock);
 	list_for_each_entry(host, &hosts, node) {
-		is_found = host->serial > *cursor;
+		is_found = host->serial > *cursor && !host->assoc.is_loop;
 		if (!is_found)
 			continue;
 		refcount_inc(&host->ref);
@@ -854,14 +890,20 @@ static const struct kr_ops host_ops = {
 
 int kr_host_init(void)
 {
-	int cpu;
+	int cpu, err = 0;
 
 	get_random_bytes(kr_instance, sizeof(kr_instance));
 	get_random_bytes(&token_key, sizeof(token_key));
 	for_each_possible_cpu(cpu)
 		INIT_LIST_HEAD(per_cpu_ptr(&flush_list, cpu));
 	host_wq = alloc_workqueue("krcore_host", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	return host_wq ? 0 : -ENOMEM;
+	if (!host_wq)
+		return -ENOMEM;
+	while (!err && nr_selves < min_t(unsigned int, nr_cpu_ids, SELVES_MAX))
+		err = make_self();
+	if (err)
+		kr_host_exit();
+	return err;
 }
 
 static bool is_empty(void)
@@ -897,6 +939,7 @@ void kr_host_exit(void)
 		kr_host_gone(host, ECONNRESET);
 		kr_host_put(host);
 	}
+	nr_selves = 0;
 	wait_event(hosts_wait, is_empty());
 	destroy_workqueue(host_wq);
 	rcu_barrier();

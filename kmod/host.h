@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Remote hosts: an association of core with its lock, timer, path (device, AH)
+ * Hosts that we have connections with: an association of core with its lock, timer, path (device, AH)
  * and place in the tables by our association id, by the peer's, by instance.
  */
 #ifndef KRCORE_HOST_H
@@ -64,6 +64,12 @@ extern u8 kr_instance[16];
 
 /* Is this answer's instance us?  Then the peer is this host. */
 bool kr_host_is_self(const u8 instance[16]);
+
+/*
+ * This host as a peer of its own (core's kr_loop_init()), with a reference.  There
+ * are several, each with its lock, for connections in turn.  Context: any.
+ */
+struct kr_host *kr_host_self(void);
 
 /*
  * The host with this instance, made when new; a reference is returned, or

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sending and receiving on an RDMA connection.
+ * Sending and receiving on a connection of our own, over RDMA or within the host.
  *
  * Operation.  lock_sock serialises the users of a socket, as for TCP.  Bytes are
  * copied between the user and the pages of the stream without the host's lock:
@@ -192,9 +192,21 @@ static int send_small(struct kr_sock *ks, struct msghdr *msg)
 	return 0;
 }
 
+static void count_sent(struct kr_sock *ks, u32 len, bool is_local)
+{
+	if (is_local) {
+		ks->tx_local += len;
+		kr_stat_add(KR_STAT_tx_bytes_local, len);
+	} else {
+		ks->tx_rdma += len;
+		kr_stat_add(KR_STAT_tx_bytes_rdma, len);
+	}
+}
+
 static int send_rdma(struct kr_sock *ks, struct msghdr *msg, long timeo)
 {
 	struct sock *sk = &ks->inet.sk;
+	bool is_local = ks->ep->host->assoc.is_loop;
 	int flags = msg->msg_flags;
 	int sent = 0, err = 0;
 	bool is_more;
@@ -225,8 +237,7 @@ static int send_rdma(struct kr_sock *ks, struct msghdr *msg, long timeo)
 	/* What was held back for bytes that now do not come must go. */
 	if (sent && err && !(flags & MSG_MORE) && !ks->opts.cork)
 		kr_sock_uncork(ks);
-	ks->tx_rdma += sent;
-	kr_stat_add(KR_STAT_tx_bytes_rdma, sent);
+	count_sent(ks, sent, is_local);
 	return sent ? sent : sk_stream_error(sk, flags, err);
 }
 
@@ -343,8 +354,13 @@ static void consume(struct kr_sock *ks, u32 len)
 		kr_host_unlock(ep->host);
 	else
 		spin_unlock_bh(&ep->host->lock);
-	ks->rx_rdma += len;
-	kr_stat_add(KR_STAT_rx_bytes_rdma, len);
+	if (ep->host->assoc.is_loop) {
+		ks->rx_local += len;
+		kr_stat_add(KR_STAT_rx_bytes_local, len);
+	} else {
+		ks->rx_rdma += len;
+		kr_stat_add(KR_STAT_rx_bytes_rdma, len);
+	}
 }
 
 /* What is there now, at most @len bytes; 0: nothing. */

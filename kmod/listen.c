@@ -159,8 +159,12 @@ static int ingress_v6(struct net *net, const struct kr_tuple *t)
 	return dif;
 }
 
-/* TCP's own lookup.  Context: RCU. */
-static struct sock *find_tcp_listener(struct net *net, const struct kr_tuple *t)
+/*
+ * TCP's own lookup.  @is_local: the client is on this host, and its address may be
+ * one of this namespace, too.  Context: RCU.
+ */
+static struct sock *find_tcp_listener(struct net *net, const struct kr_tuple *t,
+				      bool is_local)
 {
 	struct inet_hashinfo *hashinfo = net->ipv4.tcp_death_row.hashinfo;
 	__be32 saddr, daddr;
@@ -170,16 +174,17 @@ static struct sock *find_tcp_listener(struct net *net, const struct kr_tuple *t)
 		memcpy(&daddr, t->daddr, 4);
 		/* A SYN with such a source is a martian: it would never come in. */
 		if (inet_addr_type(net, daddr) != RTN_LOCAL ||
-		    inet_addr_type(net, saddr) != RTN_UNICAST)
+		    (!is_local && inet_addr_type(net, saddr) != RTN_UNICAST))
 			return NULL;
 		return __inet_lookup_listener(net, hashinfo, NULL, 0, saddr,
 					      htons(t->sport), daddr, t->dport,
 					      ingress_v4(net, t), 0);
 	}
 	if (!ipv6_chk_addr(net, (const struct in6_addr *)t->daddr, NULL, 0) ||
-	    ipv6_chk_addr(net, (const struct in6_addr *)t->saddr, NULL, 0) ||
-	    !(ipv6_addr_type((const struct in6_addr *)t->saddr) & IPV6_ADDR_UNICAST) ||
-	    ipv6_addr_loopback((const struct in6_addr *)t->saddr))
+	    !(ipv6_addr_type((const struct in6_addr *)t->saddr) & IPV6_ADDR_UNICAST))
+		return NULL;
+	if (!is_local && (ipv6_chk_addr(net, (const struct in6_addr *)t->saddr, NULL, 0) ||
+			  ipv6_addr_loopback((const struct in6_addr *)t->saddr)))
 		return NULL;
 	return inet6_lookup_listener(net, hashinfo, NULL, 0,
 				     (const struct in6_addr *)t->saddr,
@@ -189,9 +194,10 @@ static struct sock *find_tcp_listener(struct net *net, const struct kr_tuple *t)
 }
 
 /* Our listener whose inner socket this is, with a reference. */
-static struct kr_sock *find_listener(struct net *net, const struct kr_tuple *t)
+static struct kr_sock *find_listener(struct net *net, const struct kr_tuple *t,
+				     bool is_local)
 {
-	struct sock *isk = find_tcp_listener(net, t);
+	struct sock *isk = find_tcp_listener(net, t, is_local);
 	struct socket *inner;
 	struct kr_sock *ks;
 
@@ -246,8 +252,8 @@ int kr_listen_incoming(struct kr_host *host, const struct kr_connect *c,
 	lockdep_assert_held(&host->lock);
 	if (!net)
 		return KR_REJECT_NAMESPACE;
-	ks = find_listener(net, &c->tuple);
-	if (ks && !host->hello.family)
+	ks = find_listener(net, &c->tuple, host->assoc.is_loop);
+	if (ks && !host->hello.family && !host->assoc.is_loop)
 		note_hello(host, net, &c->tuple);
 	put_net(net);
 	if (!ks)
@@ -370,7 +376,7 @@ static void adopt(struct sock *sk, struct kr_ep *ep)
 	if (!v->is_attached)
 		kr_sock_event(sk, ep, KR_EV_END);
 	kr_host_unlock(ep->host);
-	kr_stat_inc(KR_STAT_accepts_rdma);
+	kr_stat_inc(ep->host->assoc.is_loop ? KR_STAT_accepts_local : KR_STAT_accepts_rdma);
 }
 
 /* The socket is made first: without memory for it the client waits on. */

@@ -36,6 +36,7 @@ static const struct field conn_fields[] = {
 	CONN(SPORT, sport), CONN(DPORT, dport),
 	CONN(TX_RDMA, tx_rdma), CONN(RX_RDMA, rx_rdma),
 	CONN(TX_TCP, tx_tcp), CONN(RX_TCP, rx_tcp),
+	CONN(TX_LOCAL, tx_local), CONN(RX_LOCAL, rx_local),
 	CONN(RX_QUEUE, rx_queue), CONN(TX_QUEUE, tx_queue),
 	CONN(AGE_MS, age_ms),
 };

@@ -24,7 +24,7 @@ struct kr_conn_info {
 	u8 carrier;			/* enum krcore_carrier */
 	u8 role;			/* enum krcore_role */
 	enum kr_reason reason;
-	u64 tx_rdma, rx_rdma, tx_tcp, rx_tcp;	/* bytes of the stream */
+	u64 tx_rdma, rx_rdma, tx_local, rx_local, tx_tcp, rx_tcp;	/* bytes of the stream */
 	u64 vqp_id;			/* 0: none */
 	u64 host_id_prefix;		/* first 8 bytes of the instance, 0: none */
 	u32 uid;			/* in the initial user namespace */

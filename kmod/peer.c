@@ -97,6 +97,10 @@ static LIST_HEAD(calls);
 static u32 hash_seed;
 static DECLARE_WAIT_QUEUE_HEAD(peers_wait);	/* calls, ns->nr_peers */
 
+static bool same_host = true;
+module_param(same_host, bool, 0644);
+MODULE_PARM_DESC(same_host, "connections within this host go through memory, not TCP");
+
 static void peer_work(struct work_struct *work);
 
 static struct kr_host *host_hold(struct kr_host *host)
@@ -326,7 +330,7 @@ static enum kr_reason judge(const struct kr_hello *ask, const struct kr_hello *a
 {
 	switch (kr_discovery_judge(ask, answer, kr_instance)) {
 	case KR_JUDGE_SELF:
-		return KR_REASON_SELF;
+		return READ_ONCE(same_host) ? KR_REASON_NONE : KR_REASON_SELF;
 	case KR_JUDGE_NAT:
 		return KR_REASON_NAT;
 	case KR_JUDGE_NO_DEVICE:
@@ -354,7 +358,9 @@ static void end_others(struct peer *peer, const u8 instance[16])
 	for (i = 0; i < ARRAY_SIZE(gone); i++) {
 		if (!gone[i])
 			continue;
-		if (memcmp(gone[i]->assoc.peer_instance, instance, 16))
+		/* An address of ours that is another host's now says nothing of us. */
+		if (memcmp(gone[i]->assoc.peer_instance, instance, 16) &&
+		    !gone[i]->assoc.is_loop)
 			kr_host_gone(gone[i], ECONNRESET);
 		kr_host_put(gone[i]);
 	}
@@ -365,6 +371,17 @@ static void peer_refuse(struct peer *peer, enum kr_reason reason, unsigned int t
 	mutex_lock(&peers_lock);
 	set_no_locked(peer, reason, ttl_s);
 	drop_suspect_locked(peer);
+	mutex_unlock(&peers_lock);
+}
+
+/* Another namespace of this host: there is nothing to prove. */
+static void peer_is_self(struct peer *peer, const struct kr_hello *answer)
+{
+	mutex_lock(&peers_lock);
+	drop_host_locked(peer);
+	peer->host = kr_host_self();
+	peer->cookie = answer->cookie;
+	set_ready_locked(peer);
 	mutex_unlock(&peers_lock);
 }
 
@@ -415,10 +432,12 @@ static void question_answered(struct peer *peer, const struct kr_hello *answer)
 	/* Behind a translation anybody may answer: that says nothing about hosts. */
 	if (reason != KR_REASON_NAT)
 		end_others(peer, answer->instance);
-	if (reason == KR_REASON_NONE)
-		peer_prove(peer, answer);
-	else
+	if (reason != KR_REASON_NONE)
 		peer_refuse(peer, reason, READ_ONCE(no_ttl_s));
+	else if (kr_host_is_self(answer->instance))
+		peer_is_self(peer, answer);
+	else
+		peer_prove(peer, answer);
 }
 
 static void question_run(struct peer *peer)
@@ -612,6 +631,19 @@ static bool report_ready(struct kr_netns *ns, u8 family, const u8 saddr[16],
 	return is_ready;
 }
 
+/* An address of this namespace; who it is needs no question. */
+static bool report_self(struct kr_netns *ns, u8 family, const u8 daddr[16],
+			struct kr_peer_answer *answer)
+{
+	if (!READ_ONCE(same_host) ||
+	    kr_reach_refuse(ns->net, family, daddr) != KR_REASON_SELF)
+		return false;
+	answer->state = KR_PEER_READY;
+	answer->host = kr_host_self();
+	answer->cookie = ns->cookie;
+	return true;
+}
+
 static enum kr_reason refuse_at_once(struct net *net, u8 family, const u8 daddr[16])
 {
 	enum kr_reason reason = kr_reach_refuse(net, family, daddr);
@@ -631,7 +663,8 @@ void kr_peer_lookup(struct net *net, u8 family, const u8 saddr[16],
 	bool may_wait;
 
 	memset(answer, 0, sizeof(*answer));
-	if (report_ready(ns, family, saddr, daddr, answer))
+	if (report_ready(ns, family, saddr, daddr, answer) ||
+	    report_self(ns, family, daddr, answer))
 		return;
 	answer->state = KR_PEER_NO;
 	answer->reason = refuse_at_once(net, family, daddr);

@@ -133,7 +133,8 @@ static void on_fin(struct sock *sk)
 void kr_sock_event(struct sock *sk, struct kr_ep *ep, u32 events)
 {
 	if (events & KR_EV_OPEN && !ep->vqp.is_server) {
-		kr_stat_inc(KR_STAT_conns_rdma);
+		kr_stat_inc(ep->host->assoc.is_loop ? KR_STAT_conns_local :
+						     KR_STAT_conns_rdma);
 		kr_set_state(sk, TCP_ESTABLISHED);
 		sk->sk_state_change(sk);
 		sk_wake_async(sk, SOCK_WAKE_IO, POLL_OUT);
@@ -440,6 +441,7 @@ static void fill_info(struct kr_sock *ks, struct kr_conn_info *info)
 	struct sock *sk = &ks->inet.sk;
 	struct kr_ep *ep = ks->ep;
 	bool is_server = ep && ep->vqp.is_server;
+	bool is_local = ep && ep->host->assoc.is_loop;
 	struct kr_tuple t = ks->tuple;
 
 	if (ks->inner && ks->mode != KR_MODE_RDMA && ks->mode != KR_MODE_ASKING) {
@@ -452,13 +454,16 @@ static void fill_info(struct kr_sock *ks, struct kr_conn_info *info)
 	info->sport = is_server ? t.dport : t.sport;
 	info->dport = is_server ? t.sport : t.dport;
 	info->state = ks->mode == KR_MODE_TCP ? ks->inner->sk->sk_state : sk->sk_state;
-	info->carrier = ks->mode == KR_MODE_RDMA ? KRCORE_CARRIER_UD :
-			ks->mode == KR_MODE_TCP ? KRCORE_CARRIER_TCP : KRCORE_CARRIER_NONE;
+	info->carrier = ks->mode == KR_MODE_TCP ? KRCORE_CARRIER_TCP :
+			ks->mode != KR_MODE_RDMA ? KRCORE_CARRIER_NONE :
+			is_local ? KRCORE_CARRIER_LOCAL : KRCORE_CARRIER_UD;
 	info->role = ks->mode == KR_MODE_LISTEN ? KRCORE_ROLE_LISTENER :
 		     is_server ? KRCORE_ROLE_SERVER : KRCORE_ROLE_CLIENT;
 	info->reason = ks->reason;
 	info->tx_rdma = ks->tx_rdma;
 	info->rx_rdma = ks->rx_rdma;
+	info->tx_local = ks->tx_local;
+	info->rx_local = ks->rx_local;
 	info->tx_tcp = ks->tx_tcp;
 	info->rx_tcp = ks->rx_tcp;
 	info->age_ms = div_u64(ktime_get_ns() - ks->born_ns, NSEC_PER_MSEC);

@@ -63,7 +63,7 @@ struct kr_sock {
 	u64 born_ns;
 
 	/* statistics, racy and harmless: each direction has one writer at a time */
-	u64 tx_rdma, rx_rdma, tx_tcp, rx_tcp;
+	u64 tx_rdma, rx_rdma, tx_local, rx_local, tx_tcp, rx_tcp;
 
 	bool is_err_mirrored;		/* sk_err is a copy of inner's */
 

@@ -16,7 +16,7 @@ enum kr_reason {
 	KR_REASON_NAT,			/* the peer sees another address */
 	KR_REASON_NO_PATH,		/* the RDMA path could not be proven */
 	KR_REASON_PEER_NO_DEVICE,	/* the peer has no RDMA device */
-	KR_REASON_SELF,			/* the peer is this host */
+	KR_REASON_SELF,			/* the peer is this host, and shall use TCP */
 	KR_REASON_VERSION,		/* the peer speaks another version */
 	KR_REASON_NO_LISTENER,		/* REJECT: no krcore listener */
 	KR_REASON_POLICY,
@@ -33,8 +33,10 @@ const char *kr_reason_name(enum kr_reason reason);
 const char *kr_reason_token(enum kr_reason reason);
 
 #define KR_STATS(_) \
-	_(conns_rdma) _(conns_tcp) _(accepts_rdma) _(accepts_tcp) \
-	_(tx_bytes_rdma) _(rx_bytes_rdma) _(tx_bytes_tcp) _(rx_bytes_tcp) \
+	_(conns_rdma) _(conns_local) _(conns_tcp) \
+	_(accepts_rdma) _(accepts_local) _(accepts_tcp) \
+	_(tx_bytes_rdma) _(rx_bytes_rdma) _(tx_bytes_local) _(rx_bytes_local) \
+	_(tx_bytes_tcp) _(rx_bytes_tcp) \
 	_(hello_asked) _(hello_answered) _(hello_sent_answers) \
 	_(hello_dropped) _(paths_ready) _(paths_failed) _(paths_silent) \
 	_(hosts_gone) _(rx_no_assoc) _(rx_malformed) _(gone_sent) \

@@ -44,6 +44,8 @@ static const struct ctl_field fields[] = {
 	{ KRCORE_CONN_A_DPORT, CTL_U16, "peer_port", NULL, 0 },
 	{ KRCORE_CONN_A_TX_RDMA, CTL_U64, "tx_rdma", NULL, 0 },
 	{ KRCORE_CONN_A_RX_RDMA, CTL_U64, "rx_rdma", NULL, 0 },
+	{ KRCORE_CONN_A_TX_LOCAL, CTL_U64, "tx_local", NULL, 0 },
+	{ KRCORE_CONN_A_RX_LOCAL, CTL_U64, "rx_local", NULL, 0 },
 	{ KRCORE_CONN_A_TX_TCP, CTL_U64, "tx_tcp", NULL, 0 },
 	{ KRCORE_CONN_A_RX_TCP, CTL_U64, "rx_tcp", NULL, 0 },
 	{ KRCORE_CONN_A_REASON, CTL_STRING, "reason", NULL, 0 },
@@ -124,7 +126,7 @@ static void add_conn(struct ctl_table *t, struct json_object *conn,
 		     const struct ctl_options *opts)
 {
 	static const char *const sizes[] = {
-		"tx_rdma", "rx_rdma", "tx_tcp", "rx_tcp",
+		"tx_rdma", "rx_rdma", "tx_local", "rx_local", "tx_tcp", "rx_tcp",
 	};
 	const char *reason = ctl_string(conn, "reason");
 	char text[CTL_SIZE_LEN];
@@ -146,12 +148,12 @@ void ctl_show_print(FILE *out, struct json_object *conns,
 {
 	static const char *const heads[] = {
 		"State", "Carrier", "Local", "Peer", "Tx-RDMA", "Rx-RDMA",
-		"Tx-TCP", "Rx-TCP", "Reason", "Process",
+		"Tx-local", "Rx-local", "Tx-TCP", "Rx-TCP", "Reason", "Process",
 	};
-	size_t nr_heads = opts->with_processes ? 10 : 9;
+	size_t nr_heads = opts->with_processes ? 12 : 11;
 	struct ctl_table t;
 
-	ctl_table_init(&t, opts->with_processes ? "llllrrrrll" : "llllrrrrl");
+	ctl_table_init(&t, opts->with_processes ? "llllrrrrrrll" : "llllrrrrrrl");
 	for (size_t i = 0; i < nr_heads; i++)
 		ctl_table_cell(&t, "%s", heads[i]);
 	for (size_t i = 0; i < json_object_array_length(conns); i++)

@@ -50,6 +50,8 @@
  *	KRCORE_CONN_A_TX_QUEUE	u32	bytes written and not accepted by the
  *					peer; listener: the backlog
  *	KRCORE_CONN_A_AGE_MS	u64
+ *	KRCORE_CONN_A_TX_LOCAL	u64	bytes of the stream, within this host
+ *	KRCORE_CONN_A_RX_LOCAL	u64
  *
  *	KRCORE_CMD_GET_STATS
  *		One message about the whole module, all namespaces together.
@@ -163,6 +165,8 @@ enum krcore_conn_attr {
 	KRCORE_CONN_A_RX_QUEUE,
 	KRCORE_CONN_A_TX_QUEUE,
 	KRCORE_CONN_A_AGE_MS,
+	KRCORE_CONN_A_TX_LOCAL,
+	KRCORE_CONN_A_RX_LOCAL,
 	__KRCORE_CONN_A_END,
 };
 #define KRCORE_CONN_A_MAX (__KRCORE_CONN_A_END - 1)

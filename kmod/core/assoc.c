@@ -295,7 +295,7 @@ u64 kr_assoc_deadline(const struct kr_assoc *a)
 {
 	u64 when;
 
-	if (a->is_ended)
+	if (a->is_ended || a->is_loop)
 		return KR_NEVER;
 	/* What is due already waits for output (a send slot), not for time. */
 	if (a->path == KR_PATH_PROBING)

@@ -68,6 +68,7 @@ struct kr_assoc {
 
 	u64 remote_id;			/* 0: not known yet */
 	bool is_ended;			/* nothing goes in or out any more */
+	bool is_loop;			/* of the host with itself: kr_loop_run() */
 	bool is_proven;			/* the peer has used our id: it is its own */
 	enum kr_path_state path;
 	struct kr_end local;		/* our end of the path */
@@ -146,6 +147,14 @@ bool kr_assoc_has_output(const struct kr_assoc *a, u64 now);
 u64 kr_assoc_deadline(const struct kr_assoc *a);
 void kr_assoc_timeout(struct kr_assoc *a, u64 now);
 
+/*
+ * The same-host carrier.  An association of this host with itself holds both ends of
+ * each connection; it has no channel and no path, and what may go has gone when
+ * kr_loop_run() is over, which is called where others call kr_assoc_run().
+ */
+void kr_loop_init(struct kr_assoc *a);	/* after kr_assoc_init() */
+void kr_loop_run(struct kr_assoc *a, u64 now);
+
 /* Nothing goes in or out any more; VQPs end by kr_assoc_abort_some(). */
 void kr_assoc_end(struct kr_assoc *a);
 /* Ends up to KR_ABORT_BATCH VQPs with @err; true while there are more. */
@@ -157,6 +166,15 @@ struct list_head *kr_assoc_bucket(struct kr_assoc *a, u64 peer_id);
 void kr_assoc_reply(struct kr_assoc *a, u8 type, u64 dst, u64 src, u32 code);
 void kr_assoc_sent(void *ctx, const struct kr_sent_msg *m, bool is_lost);
 void kr_assoc_tick_touched(struct kr_assoc *a);
+/* DATA for @v: @d->payload, or, if @from is not NULL, the sender's pages. */
+void kr_assoc_take_data(struct kr_assoc *a, struct kr_vqp *v, const struct kr_data *d,
+			struct kr_buf *from, bool is_fin);
+void kr_assoc_take_window(struct kr_assoc *a, struct kr_vqp *v, u64 accepted, u64 edge,
+			  u8 flags);
+/* The messages of a packet; true when it may be acknowledged. */
+bool kr_assoc_take_messages(struct kr_assoc *a, const u8 *p, const u8 *end);
+/* Messages other than DATA, at most @size bytes; what was sent goes into @rec. */
+u32 kr_assoc_put_control(struct kr_assoc *a, u8 *p, u32 size, struct kr_sent *rec);
 void kr_tomb_send(struct kr_assoc *a, struct kr_tomb *t);
 void kr_tomb_settle(struct kr_assoc *a, struct kr_tomb *t);
 void kr_tomb_free(struct kr_assoc *a, struct kr_tomb *t);

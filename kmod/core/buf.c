@@ -93,6 +93,26 @@ int kr_buf_write(struct kr_buf *b, u64 pos, const void *src, u32 len)
 	return 0;
 }
 
+u32 kr_buf_move(struct kr_buf *b, struct kr_buf *from, u64 pos, u32 len)
+{
+	void **old, **new;
+	u32 done, part;
+
+	for (done = 0; done < len; done += part) {
+		part = min(KR_PAGE_SIZE - (u32)((pos + done) % KR_PAGE_SIZE), len - done);
+		old = slot_of(from, pos + done);
+		new = slot_of(b, pos + done);
+		if (part == KR_PAGE_SIZE && !*new) {
+			*new = *old;
+			*old = NULL;
+		} else if (kr_buf_write(b, pos + done,
+					(u8 *)*old + (pos + done) % KR_PAGE_SIZE, part)) {
+			break;
+		}
+	}
+	return done;
+}
+
 void *kr_buf_at(const struct kr_buf *b, u64 pos, u32 *len)
 {
 	u32 offset = pos % KR_PAGE_SIZE;

@@ -40,6 +40,13 @@ void *kr_buf_reserve(struct kr_buf *b, u64 pos, u32 *len, bool may_sleep);
 /* Copies in; 0 or -ENOMEM (then some bytes may be written, which is harmless). */
 int kr_buf_write(struct kr_buf *b, u64 pos, const void *src, u32 len);
 
+/*
+ * Takes @len bytes at @pos over from @from, where they are at the same position and
+ * will not be looked at any more: whole pages change hands, others are copied.
+ * The number taken; less than @len without memory.
+ */
+u32 kr_buf_move(struct kr_buf *b, struct kr_buf *from, u64 pos, u32 len);
+
 /* Bytes at @pos that were written before: pointer and contiguous length. */
 void *kr_buf_at(const struct kr_buf *b, u64 pos, u32 *len);
 void kr_buf_read(const struct kr_buf *b, u64 pos, void *dst, u32 len);

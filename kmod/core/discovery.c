@@ -59,11 +59,11 @@ enum kr_judgement kr_discovery_judge(const struct kr_hello *ask,
 				     const struct kr_hello *answer,
 				     const u8 instance[16])
 {
-	if (!memcmp(answer->instance, instance, sizeof(answer->instance)))
-		return KR_JUDGE_SELF;
 	if (answer->family != ask->family ||
 	    memcmp(answer->saddr, ask->saddr, sizeof(ask->saddr)) ||
 	    memcmp(answer->daddr, ask->daddr, sizeof(ask->daddr)))
 		return KR_JUDGE_NAT;
+	if (!memcmp(answer->instance, instance, sizeof(answer->instance)))
+		return KR_JUDGE_SELF;
 	return answer->nr_ends ? KR_JUDGE_USABLE : KR_JUDGE_NO_DEVICE;
 }

@@ -157,22 +157,21 @@ static void note_news(struct kr_assoc *a, struct kr_vqp *v)
 		list_add_tail(&v->news, &a->news);
 }
 
-static enum verdict on_data(struct kr_assoc *a, const struct kr_msg *m)
+void kr_assoc_take_data(struct kr_assoc *a, struct kr_vqp *v, const struct kr_data *d,
+			struct kr_buf *from, bool is_fin)
 {
-	struct kr_vqp *v = find_vqp(a, m);
 	u64 before;
-	struct kr_data d;
 
-	if (!v || v->state == KR_VQP_CONNECTING)
-		return on_stray(a, m);
-	kr_wire_get_data(m, &d);
 	confirm(v, a->now);
 	if (!v->is_attached)
-		return TAKEN;
-	if (!merge(a, v, d.accepted, d.edge))
-		return violate(a, v);
+		return;
+	if (!merge(a, v, d->accepted, d->edge)) {
+		violate(a, v);
+		return;
+	}
 	before = kr_rx_accepted(&v->rx);
-	switch (kr_rx_data(&v->rx, d.pos, d.payload, d.len, m->flags & KR_MF_FIN)) {
+	switch (from ? kr_rx_move(&v->rx, d->pos, from, d->len, is_fin) :
+		       kr_rx_data(&v->rx, d->pos, d->payload, d->len, is_fin)) {
 	case KR_RX_TAKEN:
 		break;
 	case KR_RX_DUPLICATE:
@@ -184,17 +183,47 @@ static enum verdict on_data(struct kr_assoc *a, const struct kr_msg *m)
 		kr_vqp_send(v, KR_SEND_AGAIN);
 		break;
 	case KR_RX_VIOLATION:
-		return violate(a, v);
+		violate(a, v);
+		return;
 	case KR_RX_UNWANTED:
 		kr_vqp_abort(v, ECONNRESET, KR_RST_ABORT, a->now);
-		return TAKEN;
+		return;
 	}
 	note_news(a, v);
 	if (kr_rx_accepted(&v->rx) != before)
 		a->ops->event(v, KR_EV_READ);
 	if (!kr_vqp_settle(v, false, a->now))
 		kr_vqp_tick(v, a->now);
+}
+
+static enum verdict on_data(struct kr_assoc *a, const struct kr_msg *m)
+{
+	struct kr_vqp *v = find_vqp(a, m);
+	struct kr_data d;
+
+	if (!v || v->state == KR_VQP_CONNECTING)
+		return on_stray(a, m);
+	kr_wire_get_data(m, &d);
+	kr_assoc_take_data(a, v, &d, NULL, m->flags & KR_MF_FIN);
 	return TAKEN;
+}
+
+void kr_assoc_take_window(struct kr_assoc *a, struct kr_vqp *v, u64 accepted, u64 edge,
+			  u8 flags)
+{
+	confirm(v, a->now);
+	if (!v->is_attached)
+		return;
+	if (!merge(a, v, accepted, edge)) {
+		violate(a, v);
+		return;
+	}
+	if (flags & KR_MF_PROBE)
+		kr_vqp_send(v, KR_SEND_WINDOW);
+	if (flags & KR_MF_AGAIN)
+		v->is_again = true;
+	if (!kr_vqp_settle(v, false, a->now))
+		kr_vqp_tick(v, a->now);
 }
 
 static enum verdict on_window(struct kr_assoc *a, const struct kr_msg *m)
@@ -205,17 +234,7 @@ static enum verdict on_window(struct kr_assoc *a, const struct kr_msg *m)
 	if (!v || v->state == KR_VQP_CONNECTING)
 		return on_stray(a, m);
 	kr_wire_get_window(m, &accepted, &edge);
-	confirm(v, a->now);
-	if (!v->is_attached)
-		return TAKEN;
-	if (!merge(a, v, accepted, edge))
-		return violate(a, v);
-	if (m->flags & KR_MF_PROBE)
-		kr_vqp_send(v, KR_SEND_WINDOW);
-	if (m->flags & KR_MF_AGAIN)
-		v->is_again = true;
-	if (!kr_vqp_settle(v, false, a->now))
-		kr_vqp_tick(v, a->now);
+	kr_assoc_take_window(a, v, accepted, edge, m->flags);
 	return TAKEN;
 }
 
@@ -293,8 +312,7 @@ static enum verdict on_message(struct kr_assoc *a, const struct kr_msg *m)
 	return BROKEN;
 }
 
-/* True when the packet may be acknowledged. */
-static bool take_messages(struct kr_assoc *a, const u8 *p, const u8 *end)
+bool kr_assoc_take_messages(struct kr_assoc *a, const u8 *p, const u8 *end)
 {
 	struct kr_msg m;
 
@@ -349,7 +367,7 @@ void kr_assoc_input(struct kr_assoc *a, const struct kr_hdr *h, const u8 *body,
 		    u64 now)
 {
 	a->now = now;
-	if (a->is_ended)
+	if (a->is_ended || a->is_loop)
 		return;
 	a->stats.rx_packets++;
 	a->stats.rx_bytes += h->body_len;
@@ -362,7 +380,7 @@ void kr_assoc_input(struct kr_assoc *a, const struct kr_hdr *h, const u8 *body,
 		path_proven(a);
 	if (h->pn && kr_channel_is_known(&a->ch, h->pn))
 		kr_channel_receive(&a->ch, h->pn, true, now);
-	else if (take_messages(a, body, body + h->body_len) && h->pn)
+	else if (kr_assoc_take_messages(a, body, body + h->body_len) && h->pn)
 		kr_channel_receive(&a->ch, h->pn, h->flags & KR_PF_ACK_NOW, now);
 	kr_assoc_tick_touched(a);
 }

@@ -195,6 +195,17 @@ static void put_news(struct kr_assoc *a, struct packet *pk)
 			   false);
 }
 
+u32 kr_assoc_put_control(struct kr_assoc *a, u8 *p, u32 size, struct kr_sent *rec)
+{
+	struct packet pk = { .at = p, .end = p + size, .rec = rec };
+
+	list_splice_tail_init(&a->confirm, &a->control);
+	put_replies(a, &pk);
+	put_tombs(a, &pk);
+	put_all_control(a, &pk);
+	return pk.at - p;
+}
+
 static u32 finish(struct kr_assoc *a, u8 *p, struct packet *pk, u64 now)
 {
 	struct kr_hdr h = { .tag = a->remote_id };

@@ -183,8 +183,8 @@ static u64 highest(const struct kr_rx *rx)
 	return rx->ooo.nr ? rx->ooo.at[rx->ooo.nr - 1].hi : rx->accepted;
 }
 
-enum kr_rx_result kr_rx_data(struct kr_rx *rx, u64 pos, const void *bytes,
-			     u32 len, bool is_fin)
+/* TAKEN: there is something new in it, which may be kept. */
+static enum kr_rx_result look_at(const struct kr_rx *rx, u64 pos, u32 len, bool is_fin)
 {
 	u64 hi = pos + len;
 
@@ -196,14 +196,41 @@ enum kr_rx_result kr_rx_data(struct kr_rx *rx, u64 pos, const void *bytes,
 		return KR_RX_VIOLATION;
 	if ((hi <= rx->accepted || !len) && (!is_fin || rx->final != KR_POS_NONE))
 		return KR_RX_DUPLICATE;
-	if (len && hi > rx->accepted) {
-		if (rx->is_discard)
-			return KR_RX_UNWANTED;
-		if (!rx_store(rx, pos, bytes, len))
-			return KR_RX_REFUSED;
-	}
+	return len && hi > rx->accepted && rx->is_discard ? KR_RX_UNWANTED : KR_RX_TAKEN;
+}
+
+enum kr_rx_result kr_rx_data(struct kr_rx *rx, u64 pos, const void *bytes,
+			     u32 len, bool is_fin)
+{
+	enum kr_rx_result result = look_at(rx, pos, len, is_fin);
+	u64 hi = pos + len;
+
+	if (result != KR_RX_TAKEN)
+		return result;
+	if (len && hi > rx->accepted && !rx_store(rx, pos, bytes, len))
+		return KR_RX_REFUSED;
 	if (is_fin)
 		rx->final = hi;
+	return KR_RX_TAKEN;
+}
+
+enum kr_rx_result kr_rx_move(struct kr_rx *rx, u64 pos, struct kr_buf *from,
+			     u32 len, bool is_fin)
+{
+	enum kr_rx_result result = look_at(rx, pos, len, is_fin);
+	u32 nr;
+
+	KR_ASSERT(pos == rx->accepted);
+	if (result != KR_RX_TAKEN)
+		return result;
+	if (len && kr_buf_grow(&rx->buf, rx->read, pos + len - rx->read))
+		return KR_RX_REFUSED;
+	nr = kr_buf_move(&rx->buf, from, pos, len);
+	rx->accepted += nr;
+	if (nr < len)
+		return KR_RX_REFUSED;
+	if (is_fin)
+		rx->final = rx->accepted;
 	return KR_RX_TAKEN;
 }
 

@@ -100,6 +100,12 @@ void kr_rx_clean(struct kr_rx *rx);
 
 enum kr_rx_result kr_rx_data(struct kr_rx *rx, u64 pos, const void *bytes,
 			     u32 len, bool is_fin);
+/*
+ * The same, from the pages of a sender on this host, next in order.  Of what is
+ * REFUSED some may have been accepted.
+ */
+enum kr_rx_result kr_rx_move(struct kr_rx *rx, u64 pos, struct kr_buf *from,
+			     u32 len, bool is_fin);
 
 /* Bytes readable now. */
 u64 kr_rx_ready(const struct kr_rx *rx);

@@ -83,7 +83,7 @@ struct kr_data {
 	u64 pos;
 	u64 accepted;			/* the other direction: bytes accepted */
 	u64 edge;			/* the other direction: window edge */
-	u16 len;
+	u32 len;
 	const u8 *payload;
 };
 

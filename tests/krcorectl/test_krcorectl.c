@@ -224,20 +224,26 @@ Test(table, size__is_exact_or_has_a_unit)
 	}
 }
 
-/* A connection over UD, one over TCP, a listener. */
+/* A connection over UD, one over TCP, a listener, a connection within the host. */
 #define CONNS \
 	"[{'state':'ESTAB','carrier':'ud','role':'client'," \
 	"'local_addr':'10.77.0.1','local_port':40000," \
 	"'peer_addr':'10.77.0.2','peer_port':5201," \
-	"'tx_rdma':123456789012,'rx_rdma':17,'tx_tcp':0,'rx_tcp':0,'reason':null}," \
+	"'tx_rdma':123456789012,'rx_rdma':17,'tx_local':0,'rx_local':0,'tx_tcp':0,'rx_tcp':0,'reason':null}," \
 	"{'state':'ESTAB','carrier':'tcp','role':'server'," \
 	"'local_addr':'fd77::1','local_port':80," \
 	"'peer_addr':'fd77::2','peer_port':40001," \
-	"'tx_rdma':0,'rx_rdma':0,'tx_tcp':100,'rx_tcp':2000,'reason':'plain-client'," \
+	"'tx_rdma':0,'rx_rdma':0,'tx_local':0,'rx_local':0,'tx_tcp':100,'rx_tcp':2000,'reason':'plain-client'," \
 	"'processes':[{'name':'nginx','pid':7,'fd':3},{'name':'nginx','pid':8,'fd':3}]}," \
 	"{'state':'LISTEN','carrier':'none','role':'listener'," \
 	"'local_addr':'::','local_port':6379,'peer_addr':'::','peer_port':0," \
-	"'tx_rdma':0,'rx_rdma':0,'tx_tcp':0,'rx_tcp':0,'reason':null}]"
+	"'tx_rdma':0,'rx_rdma':0,'tx_local':0,'rx_local':0,'tx_tcp':0,'rx_tcp':0," \
+	"'reason':null}," \
+	"{'state':'ESTAB','carrier':'local','role':'client'," \
+	"'local_addr':'127.0.0.1','local_port':40002," \
+	"'peer_addr':'127.0.0.1','peer_port':6379," \
+	"'tx_rdma':0,'rx_rdma':0,'tx_local':4096,'rx_local':5,'tx_tcp':0,'rx_tcp':0," \
+	"'reason':null}]"
 
 Test(show, read__has_all_keys)
 {
@@ -268,10 +274,11 @@ Test(show, read__has_all_keys)
 Test(show, print__lines_up)
 {
 	expect_printed(ctl_show_print, CONNS, (struct ctl_options){ 0 },
-"State   Carrier  Local            Peer                  Tx-RDMA  Rx-RDMA  Tx-TCP  Rx-TCP  Reason\n"
-"ESTAB   ud       10.77.0.1:40000  10.77.0.2:5201   123456789012       17       0       0  -\n"
-"ESTAB   tcp      [fd77::1]:80     [fd77::2]:40001             0        0     100    2000  plain-client\n"
-"LISTEN  none     [::]:6379        [::]:*                      0        0       0       0  -\n");
+"State   Carrier  Local            Peer                  Tx-RDMA  Rx-RDMA  Tx-local  Rx-local  Tx-TCP  Rx-TCP  Reason\n"
+"ESTAB   ud       10.77.0.1:40000  10.77.0.2:5201   123456789012       17         0         0       0       0  -\n"
+"ESTAB   tcp      [fd77::1]:80     [fd77::2]:40001             0        0         0         0     100    2000  plain-client\n"
+"LISTEN  none     [::]:6379        [::]:*                      0        0         0         0       0       0  -\n"
+"ESTAB   local    127.0.0.1:40002  127.0.0.1:6379              0        0      4096         5       0       0  -\n");
 }
 
 Test(show, print__adds_units_and_processes)
@@ -279,16 +286,17 @@ Test(show, print__adds_units_and_processes)
 	struct ctl_options opts = { .is_human = true, .with_processes = true };
 
 	expect_printed(ctl_show_print, CONNS, opts,
-"State   Carrier  Local            Peer             Tx-RDMA  Rx-RDMA  Tx-TCP  Rx-TCP  Reason        Process\n"
-"ESTAB   ud       10.77.0.1:40000  10.77.0.2:5201    115.0G       17       0       0  -\n"
-"ESTAB   tcp      [fd77::1]:80     [fd77::2]:40001        0        0     100    2.0K  plain-client  nginx(pid 7, fd 3) nginx(pid 8, fd 3)\n"
-"LISTEN  none     [::]:6379        [::]:*                 0        0       0       0  -\n");
+"State   Carrier  Local            Peer             Tx-RDMA  Rx-RDMA  Tx-local  Rx-local  Tx-TCP  Rx-TCP  Reason        Process\n"
+"ESTAB   ud       10.77.0.1:40000  10.77.0.2:5201    115.0G       17         0         0       0       0  -\n"
+"ESTAB   tcp      [fd77::1]:80     [fd77::2]:40001        0        0         0         0     100    2.0K  plain-client  nginx(pid 7, fd 3) nginx(pid 8, fd 3)\n"
+"LISTEN  none     [::]:6379        [::]:*                 0        0         0         0       0       0  -\n"
+"ESTAB   local    127.0.0.1:40002  127.0.0.1:6379         0        0      4.0K         5       0       0  -\n");
 }
 
 Test(show, print__is_a_head_alone_without_connections)
 {
 	expect_printed(ctl_show_print, "[]", (struct ctl_options){ 0 },
-"State  Carrier  Local  Peer  Tx-RDMA  Rx-RDMA  Tx-TCP  Rx-TCP  Reason\n");
+"State  Carrier  Local  Peer  Tx-RDMA  Rx-RDMA  Tx-local  Rx-local  Tx-TCP  Rx-TCP  Reason\n");
 }
 
 static void put_item(struct nl_msg *msg, const char *name, uint64_t value)

@@ -29,7 +29,7 @@ static const struct {
 	NAME(nomem), NAME(corrupt), NAME(strange), NAME(stale), NAME(forged),
 	NAME(wrap), NAME(storm), NAME(leave),
 	NAME(pauses), NAME(pause_ns), NAME(jumps), NAME(jump_ns),
-	NAME(late_ns), NAME(rash), NAME(options), NAME(unlistens),
+	NAME(late_ns), NAME(rash), NAME(options), NAME(unlistens), NAME(local),
 	NAME(small_tables), NAME(faults), NAME(skip), NAME(last),
 #undef NAME
 };
@@ -160,6 +160,7 @@ static void draw_later(struct sim_cfg *c, struct sim_prng *r)
 	c->options = maybe(r, 100000, 1000, 100000);
 	c->unlistens = maybe(r, 150000, 1, 20);
 	c->small_tables = sim_chance(r, 150000);
+	c->local = maybe(r, 250000, 10000, SIM_PPM);
 }
 
 /* No reason for any connection to end with an error: see sim_check_end(). */

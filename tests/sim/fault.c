@@ -72,7 +72,7 @@ static void on_path_lost(struct sim *s, void *obj, u64 arg)
 	h->away_ns = s->now + sim_spread(&s->rng, KR_MSEC, 5 * KR_SEC);
 	sim_host_at(h, h->away_ns, on_device_return, h, 0);
 	sim_for_each_peer(p, h) {
-		if (!p->assoc)
+		if (!p->assoc || p->assoc->a.is_loop)
 			continue;
 		sim_met_assoc(&p->assoc->a, SIM_MET_LOST);
 		kr_assoc_path_lost(&p->assoc->a, sim_clock(h));

@@ -195,14 +195,14 @@ static bool forge_hello(struct sim *s, struct forgery *f)
 	return false;
 }
 
-/* Some VQP whose real peer says something; NULL: it has none now. */
+/* Some VQP whose real peer says something in packets; NULL: it has none now. */
 static const struct sim_ep *pick_real(struct sim *s, struct forgery *f)
 {
 	const struct sim_conn *c = &s->conns[sim_below(&s->rng, s->cfg.conns)];
 	const struct sim_ep *ep = sim_chance(&s->rng, SIM_PPM / 2) ? c->client :
 								     c->attempts;
 
-	if (!ep || ep->is_released || !ep->peer->assoc)
+	if (!ep || ep->is_released || !ep->peer->assoc || ep->peer->assoc->a.is_loop)
 		return NULL;
 	f->victim = ep->host;
 	f->tag = ep->peer->assoc->a.local_id;

@@ -43,6 +43,10 @@ void sim_hello_ask(struct sim_peer *p)
 {
 	struct sim *s = p->host->sim;
 
+	if (p->to == p->host->nr) {
+		sim_peer_self(p);
+		return;
+	}
 	if (p->is_asking)
 		return;
 	p->is_asking = true;

@@ -235,6 +235,10 @@ void sim_peer_run(struct sim_peer *p)
 
 	if (!p->assoc)
 		return;
+	if (p->assoc->a.is_loop) {
+		kr_loop_run(&p->assoc->a, now);
+		return;
+	}
 	run = kr_assoc_run(&p->assoc->a, &port_ops, p, now);
 	if (run == KR_RUN_STARVED)
 		starve(p);
@@ -340,7 +344,10 @@ static struct sim_assoc *create(struct sim_peer *p, const u8 instance[16])
 	if (s->cfg.small_tables)
 		limit_table(s, &as->a.table);
 	p->assoc = as;
-	sim_map_add(&s->assocs, as->a.local_id, as);
+	if (p->to == p->host->nr)
+		kr_loop_init(&as->a);
+	else
+		sim_map_add(&s->assocs, as->a.local_id, as);
 	p->timer_ns = NEVER;
 	list_del_init(&p->starved);
 	p->check_ns = 0;
@@ -366,6 +373,12 @@ static struct sim_assoc *assoc_for(struct sim_peer *p, const u8 instance[16])
 {
 	sim_peer_is(p, instance);
 	return p->assoc ? p->assoc : create(p, instance);
+}
+
+void sim_peer_self(struct sim_peer *p)
+{
+	if (!p->assoc)
+		create(p, p->host->instance);
 }
 
 void sim_peer_prove(struct sim_peer *p, const struct kr_hello *answer)
@@ -421,7 +434,8 @@ void sim_peer_gone(struct sim_peer *p, int err)
 		 p->to);
 	sim_met_assoc(&as->a, SIM_MET_END);
 	kr_assoc_end(&as->a);
-	sim_map_remove(&s->assocs, as->a.local_id);
+	if (!as->a.is_loop)
+		sim_map_remove(&s->assocs, as->a.local_id);
 	p->assoc = NULL;
 	as->err = err;
 	list_add_tail(&as->node, &h->ending);
@@ -527,7 +541,7 @@ static void receive_gone(struct sim_host *h, u64 tag)
 	struct sim_peer *p;
 
 	sim_for_each_peer(p, h) {
-		if (!p->assoc || p->assoc->a.remote_id != tag)
+		if (!p->assoc || p->assoc->a.is_loop || p->assoc->a.remote_id != tag)
 			continue;
 		sim_met_assoc(&p->assoc->a, KR_MSG_GONE);
 		sim_peer_gone(p, ECONNRESET);

@@ -96,6 +96,7 @@ group 'programs that are killed at any time' --seed 1 --seeds 10 conns=60 hold=0
 group 'listeners that close' --seed 1 --seeds 10 conns=60 unlistens=20
 group 'no slot for a VQP' --seed 1 --seeds 5 conns=800 hosts=2 hold=1000000 keepalive=0 \
 	small_tables=1 stream_max=1000
+group 'within a host' --seed 1 --seeds 10 conns=100 local=700000 nomem=20000
 group 'options that change' --seed 1 --seeds 10 conns=60 options=100000
 
 krsim=${krsim%-asan}

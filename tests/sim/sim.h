@@ -62,6 +62,7 @@ struct sim_cfg {
 	u64 corrupt, strange, stale, forged, wrap, storm, leave;
 	u64 pauses, pause_ns, jumps, jump_ns, late_ns;
 	u64 rash, options, unlistens;
+	u64 local;			/* connections within a host */
 	u64 small_tables;		/* 1: an association has few VQP slots */
 	u64 faults, skip;		/* the first ones happen; a bit for each that does not */
 	u64 last;			/* 0: no connections at the end */
@@ -256,6 +257,8 @@ void sim_host_end(const struct sim_host *h, struct kr_end *e);
 u64 sim_host_token(const struct sim_host *h, const u8 instance[16]);
 /* The peer's hello says which instance it is: another one is gone. */
 void sim_peer_is(struct sim_peer *p, const u8 instance[16]);
+/* The peer is this host: makes the association that needs no path. */
+void sim_peer_self(struct sim_peer *p);
 /* The peer's hello names ends: makes an association and proves a path. */
 void sim_peer_prove(struct sim_peer *p, const struct kr_hello *answer);
 /* Sends what may go and sets the timer; after each call into core. */

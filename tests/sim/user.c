@@ -542,14 +542,17 @@ static void draw_pair(struct sim *s, struct sim_conn *c)
 	c->to = &s->hosts[(from + by) % s->cfg.hosts];
 }
 
-/* Each pair; in half of the runs one side of a pair is passive. */
+/*
+ * Each pair; in half of the runs one side of a pair is passive.  Each host with itself,
+ * if some are.
+ */
 static u32 all_pairs(struct sim *s, struct sim_conn *c)
 {
 	u32 i, j, nr = 0;
 
 	for (i = 0; i < s->cfg.hosts; i++) {
 		for (j = 0; j < s->cfg.hosts; j++) {
-			if (i == j || (i < j && s->seed % 2))
+			if (i == j ? !s->cfg.local : i < j && s->seed % 2)
 				continue;
 			c[nr].from = &s->hosts[i];
 			c[nr++].to = &s->hosts[j];
@@ -579,7 +582,7 @@ static u32 some_pairs(struct sim *s, struct sim_conn *c)
 static void draw_last(struct sim *s)
 {
 	struct sim_conn *c = s->conns + s->cfg.conns;
-	bool is_few = s->cfg.hosts * (s->cfg.hosts - 1) <= LAST_MAX;
+	bool is_few = s->cfg.hosts * s->cfg.hosts <= LAST_MAX;
 	u32 round;
 
 	s->nr_last = is_few ? all_pairs(s, c) : some_pairs(s, c);
@@ -614,6 +617,8 @@ void sim_user_start(struct sim *s)
 		if (sim_chance(&s->rng, s->cfg.leave))
 			c->leaver = sim_between(&s->rng, 1, 2);
 		draw_pair(s, c);
+		if (s->cfg.local && sim_chance(&s->rng, s->cfg.local))
+			c->to = c->from;
 		when = sim_below(&s->rng, s->cfg.work_ns);
 		if (sim_chance(&s->rng, s->cfg.storm)) {
 			/* From everywhere at once, to one server. */

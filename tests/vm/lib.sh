@@ -63,7 +63,7 @@ serve()
 	lab-wait-port 7654
 }
 
-# cases OPTIONS... [--] CASE...: run cases against h1.
+# cases OPTIONS... [--] CASE...: run cases against h1, or the host $AT.
 cases()
 {
 	local options=()
@@ -75,8 +75,8 @@ cases()
 		fi
 		shift
 	done
-	lab-wait-port 7654 h1
-	"$SOCKTEST" client -p "$KR_PROTO" "${options[@]}" h1 "$@"
+	lab-wait-port 7654 "${AT:-h1}"
+	"$SOCKTEST" client -p "$KR_PROTO" "${options[@]}" "${AT:-h1}" "$@"
 }
 
 # Load krcore again.
@@ -108,6 +108,7 @@ mark()
 {
 	[[ $KR_PROTO == tcp ]] && return
 	RDMA_BEFORE=$(($(counter tx_bytes_rdma) + $(counter rx_bytes_rdma)))
+	LOCAL_BEFORE=$(($(counter tx_bytes_local) + $(counter rx_bytes_local)))
 	TCP_BEFORE=$(($(counter tx_bytes_tcp) + $(counter rx_bytes_tcp)))
 }
 
@@ -137,6 +138,40 @@ over_rdma_only()
 	[[ $KR_PROTO == tcp ]] && return
 	over_rdma "$1"
 	(($(tcp_bytes) == 0)) || fail "$(tcp_bytes) bytes went over TCP"
+}
+
+# over_local BYTES: at least that many went through this host's memory.
+over_local()
+{
+	[[ $KR_PROTO == tcp ]] && return
+	local moved
+	moved=$(($(counter tx_bytes_local) + $(counter rx_bytes_local) - LOCAL_BEFORE))
+	echo "within this host: $moved bytes"
+	((moved >= $1)) || fail "expected $1 bytes within this host, got $moved"
+}
+
+# over_local_only BYTES: and none over RDMA or TCP.
+over_local_only()
+{
+	[[ $KR_PROTO == tcp ]] && return
+	over_local "$1"
+	(($(tcp_bytes) + $(rdma_bytes) == 0)) ||
+		fail "$(tcp_bytes) bytes went over TCP, $(rdma_bytes) over RDMA"
+}
+
+# other_namespace: the network namespace "other" of this host, at 10.78.0.2 and
+# fd78::2; here is 10.78.0.1 and fd78::1.
+other_namespace()
+{
+	ip netns add other
+	ip link add here type veth peer name there netns other
+	ip addr add 10.78.0.1/24 dev here
+	ip addr add fd78::1/64 dev here nodad
+	ip link set here up
+	ip -n other addr add 10.78.0.2/24 dev there
+	ip -n other addr add fd78::2/64 dev there nodad
+	ip -n other link set there up
+	ip -n other link set lo up
 }
 
 # over_tcp_only: none over RDMA.
