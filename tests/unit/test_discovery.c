@@ -113,6 +113,8 @@ Test(discovery, judge__believes_only_what_fits)
 	cr_expect_eq(kr_discovery_judge(&ask, &answer, asker), KR_JUDGE_NO_DEVICE);
 	answer.saddr[3]++;
 	cr_expect_eq(kr_discovery_judge(&ask, &answer, asker), KR_JUDGE_NAT);
+	cr_expect_eq(kr_discovery_judge(&ask, &answer, answerer), KR_JUDGE_NAT,
+		     "also from this host");
 	answer = answer_to(&ask);
 	answer.daddr[3]++;
 	cr_expect_eq(kr_discovery_judge(&ask, &answer, asker), KR_JUDGE_NAT);
