@@ -194,12 +194,9 @@ static unsigned long late_jiffies(void)
 	return kr_grace_jiffies() + msecs_to_jiffies(KR_HELLO_LATE_MS);
 }
 
-/* When copy @i goes out: three within the usual grace time, others for late answers. */
 static unsigned long send_after(unsigned int i)
 {
-	static const unsigned int after_ms[KR_HELLO_SENDS] = { 0, 10, 30, 100, 300, 1000 };
-
-	return msecs_to_jiffies(after_ms[i]);
+	return nsecs_to_jiffies(kr_discovery_send_ns(i));
 }
 
 bool kr_question_is_late(const struct kr_question *q)

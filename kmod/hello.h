@@ -20,7 +20,6 @@
 
 enum {
 	KR_HELLO_BATCH = 64,		/* datagrams per run of a worker */
-	KR_HELLO_SENDS = 6,		/* copies of a question */
 	KR_HELLO_LATE_MS = 3000,	/* after the grace time an answer counts */
 	KR_HELLO_RATE = 4096,		/* questions heard per second and socket */
 };

@@ -3,6 +3,14 @@
 #include <krcore/uapi.h>
 #include "discovery.h"
 
+/* Three within the usual grace time, others for late answers. */
+u64 kr_discovery_send_ns(u32 i)
+{
+	static const u32 after_ms[KR_HELLO_SENDS] = { 0, 10, 30, 100, 300, 1000 };
+
+	return after_ms[i] * KR_MSEC;
+}
+
 /* The datagram is of our protocol, but of a version that we do not know. */
 static bool is_other_version(const u8 *bytes, size_t len)
 {

@@ -8,6 +8,11 @@
 
 #include "wire.h"
 
+enum { KR_HELLO_SENDS = 6 };		/* copies of a question */
+
+/* When copy @i of a question goes out, in ns from its beginning on. */
+u64 kr_discovery_send_ns(u32 i);
+
 /* What a datagram that came to the hello port is. */
 enum kr_heard {
 	KR_HEARD_NOTHING,		/* is not answered */

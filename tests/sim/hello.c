@@ -9,10 +9,12 @@
 
 enum { ANY_PORT = 40000 };
 
-/* The question is open a little longer than its copies are sent. */
-static const u64 send_after_ns[] = {
-	0, 10 * KR_MSEC, 30 * KR_MSEC, 100 * KR_MSEC, 300 * KR_MSEC, KR_SEC, 3050 * KR_MSEC,
-};
+#define OPEN_NS (3050 * KR_MSEC)	/* how long a question is open */
+
+static u64 send_ns(u32 i)
+{
+	return i < KR_HELLO_SENDS ? kr_discovery_send_ns(i) : OPEN_NS;
+}
 
 static void put_addr(u8 addr[16], u32 nr)
 {
@@ -29,14 +31,13 @@ static void on_send(struct sim *s, void *obj, u64 nonce)
 	if (!p->is_asking || p->ask.nonce != nonce)
 		return;
 	nr = p->nr_asked++;
-	if (nr == ARRAY_SIZE(send_after_ns) - 1) {
+	if (nr == KR_HELLO_SENDS) {
 		p->is_asking = false;
 		return;
 	}
 	kr_wire_put_hello(bytes, &p->ask);
 	sim_net_send(s, p->host->nr, p->to, SIM_QPN_ASK, bytes, sizeof(bytes));
-	sim_host_at(p->host, s->now + send_after_ns[nr + 1] - send_after_ns[nr], on_send, p,
-		    nonce);
+	sim_host_at(p->host, s->now + send_ns(nr + 1) - send_ns(nr), on_send, p, nonce);
 }
 
 void sim_hello_ask(struct sim_peer *p)
