@@ -42,7 +42,7 @@ static bool get_dest(struct kr_tuple *t, const struct sockaddr_storage *addr)
 	return type & IPV6_ADDR_UNICAST && !(type & IPV6_ADDR_LINKLOCAL) && t->dport;
 }
 
-static int route_v4(struct sock *sk, struct kr_tuple *t)
+static int route_v4(struct sock *sk, struct kr_tuple *t, bool *is_own)
 {
 	struct flowi4 fl4 = {
 		.flowi4_oif = sk->sk_bound_dev_if,
@@ -62,11 +62,12 @@ static int route_v4(struct sock *sk, struct kr_tuple *t)
 		return -ENETUNREACH;
 	}
 	memcpy(t->saddr, &fl4.saddr, 4);
+	*is_own = rt->rt_type == RTN_LOCAL;
 	ip_rt_put(rt);
 	return 0;
 }
 
-static int route_v6(struct sock *sk, struct kr_tuple *t)
+static int route_v6(struct sock *sk, struct kr_tuple *t, bool *is_own)
 {
 	struct flowi6 fl6 = {
 		.flowi6_oif = sk->sk_bound_dev_if,
@@ -82,18 +83,22 @@ static int route_v6(struct sock *sk, struct kr_tuple *t)
 	if (IS_ERR(dst))
 		return PTR_ERR(dst);
 	memcpy(t->saddr, &fl6.saddr, 16);
+	*is_own = container_of(dst, struct rt6_info, dst)->rt6i_flags & RTF_LOCAL;
 	dst_release(dst);
 	return ipv6_addr_any((struct in6_addr *)t->saddr) ? -ENETUNREACH : 0;
 }
 
-/* The source address that TCP would use; the bound one if there is one. */
+/*
+ * The source address that TCP would use; the bound one if there is one.  And does
+ * routing lead to this namespace itself?
+ */
 static int get_source(struct kr_sock *ks, struct kr_tuple *t)
 {
 	struct sock *sk = &ks->inet.sk;
 	u16 port;
 
 	kr_inner_addr(ks->inner->sk, t->family, t->saddr, &port);
-	return t->family == 4 ? route_v4(sk, t) : route_v6(sk, t);
+	return t->family == 4 ? route_v4(sk, t, &ks->is_own) : route_v6(sk, t, &ks->is_own);
 }
 
 static int bind_port(struct kr_sock *ks, const struct kr_tuple *t)
@@ -231,8 +236,11 @@ static int choose(struct kr_sock *ks)
 
 	if (kr_peer_is_rejected(sock_net(sk), t->family, t->daddr, t->dport))
 		return KR_REASON_NO_LISTENER;
-	kr_peer_lookup(sock_net(sk), t->family, t->saddr, t->daddr, &ks->waiter,
-		       &answer);
+	if (ks->is_own)
+		kr_peer_lookup_own(sock_net(sk), t->family, t->saddr, t->daddr, &answer);
+	else
+		kr_peer_lookup(sock_net(sk), t->family, t->saddr, t->daddr, &ks->waiter,
+			       &answer);
 	if (answer.state == KR_PEER_NO)
 		return answer.reason;
 	/* The work looks again; by then the port is bound, by the caller here. */
@@ -295,7 +303,7 @@ static enum kr_reason note_refusal(struct kr_sock *ks)
 	kr_stat_inc(KR_STAT_rejects_received);
 	/* The namespace at that address is another one now: ask again. */
 	if (refusal == KR_REJECT_NAMESPACE)
-		kr_peer_forget(ks->ep->host);
+		kr_peer_forget_at(sock_net(&ks->inet.sk), t->family, t->saddr, t->daddr);
 	if (refusal == KR_REJECT_NO_LISTENER || refusal == KR_REJECT_POLICY)
 		kr_peer_note_reject(sock_net(&ks->inet.sk), t->family, t->daddr,
 				    t->dport);

@@ -25,6 +25,7 @@
 #include "dev.h"
 #include "hello.h"
 #include "host.h"
+#include "netns.h"
 #include "peer.h"
 #include "stats.h"
 
@@ -378,7 +379,7 @@ static bool is_to_us(const struct kr_answerer *a, const struct heard *h)
 	struct in6_addr to6;
 
 	if (a->family == 4)
-		return inet_addr_type(a->net, kr_addr_v4(h->to)) == RTN_LOCAL;
+		return inet_addr_type(a->ns->net, kr_addr_v4(h->to)) == RTN_LOCAL;
 	to6 = kr_addr_v6(h->to);
 	return !ipv6_addr_is_multicast(&to6);
 }
@@ -402,11 +403,11 @@ static void answer_one(struct kr_answerer *a, struct heard *h)
 		return;
 	}
 	kr_discovery_answer(&answer, &ask, kr_instance, from, h->to);
-	answer.cookie = a->cookie;
+	answer.cookie = kr_netns_cookie(a->ns, a->family, from, h->to);
 	answer.token = kr_host_token(ask.instance);
 	answer.nr_ends = kr_dev_ends(answer.ends, KR_HELLO_ENDS);
 	answerer_send(a, h, &answer);
-	kr_peer_heard(a->net, a->family, from, ask.instance);
+	kr_peer_heard(a->ns->net, a->family, from, ask.instance);
 }
 
 static bool is_over_rate(struct kr_answerer *a)
@@ -459,7 +460,7 @@ static void answerer_open_work(struct work_struct *work)
 {
 	struct kr_answerer *a = container_of(work, struct kr_answerer, work.work);
 
-	a->err = sock_make(a->net, a->family, &a->sock);
+	a->err = sock_make(a->ns->net, a->family, &a->sock);
 	if (a->err) {
 		a->sock = NULL;
 		return;
@@ -471,10 +472,9 @@ static void answerer_open_work(struct work_struct *work)
 	}
 }
 
-void kr_answerer_open(struct kr_answerer *a, struct net *net, u64 cookie, u8 family)
+void kr_answerer_open(struct kr_answerer *a, struct kr_netns *ns, u8 family)
 {
-	a->net = net;
-	a->cookie = cookie;
+	a->ns = ns;
 	a->family = family;
 	a->window = jiffies;
 	INIT_DELAYED_WORK(&a->work, answerer_open_work);

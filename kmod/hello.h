@@ -24,6 +24,8 @@ enum {
 	KR_HELLO_RATE = 4096,		/* questions heard per second and socket */
 };
 
+struct kr_netns;
+
 /* One question: a connected socket.  Only the worker in @wakes uses it. */
 struct kr_question {
 	struct socket *sock;		/* NULL: closed */
@@ -36,8 +38,7 @@ struct kr_question {
 /* The socket that answers in one namespace for one address family. */
 struct kr_answerer {
 	/* fixed while open */
-	struct net *net;
-	u64 cookie;			/* of the namespace, for answers */
+	struct kr_netns *ns;
 	u8 family;			/* 4 or 6 */
 	int err;			/* of opening */
 	struct socket *sock;		/* NULL: closed */
@@ -83,7 +84,7 @@ void kr_question_close(struct kr_question *q);
  * Opens the answering socket.  Without one (port taken, family missing) it
  * stays closed and a->err says why.  Context: may sleep.
  */
-void kr_answerer_open(struct kr_answerer *a, struct net *net, u64 cookie, u8 family);
+void kr_answerer_open(struct kr_answerer *a, struct kr_netns *ns, u8 family);
 /* On return no answer is being given.  Context: may sleep. */
 void kr_answerer_close(struct kr_answerer *a);
 

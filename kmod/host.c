@@ -468,16 +468,16 @@ static int reach(const struct kr_end *remote, struct kr_dev **dev,
 }
 
 static void note_hello_locked(struct kr_host *host, const struct kr_hello *answer,
-			      u64 net_cookie)
+			      u64 net_id)
 {
-	host->hello.net_cookie = net_cookie;
+	host->hello.net_id = net_id;
 	host->hello.family = answer->family;
 	memcpy(host->hello.saddr, answer->saddr, 16);
 	memcpy(host->hello.daddr, answer->daddr, 16);
 }
 
 int kr_host_prove(struct kr_host *host, const struct kr_hello *answer,
-		  u64 net_cookie, bool *is_ready)
+		  u64 net_id, bool *is_ready)
 {
 	struct kr_end local;
 	struct kr_dev *dev;
@@ -487,7 +487,7 @@ int kr_host_prove(struct kr_host *host, const struct kr_hello *answer,
 	u64 now;
 
 	kr_host_lock(host);
-	note_hello_locked(host, answer, net_cookie);
+	note_hello_locked(host, answer, net_id);
 	need = kr_assoc_path_need(&host->assoc, answer->ends, answer->nr_ends);
 	spin_unlock_bh(&host->lock);
 	*is_ready = need == KR_PATH_IS_PROVEN;

@@ -47,7 +47,7 @@ struct kr_host {
 	u64 timer_ns;			/* when the timer fires, ~0: not armed */
 	unsigned long path_events;	/* bits of enum kr_path_event for work */
 	struct {
-		u64 net_cookie;		/* where the hello was asked */
+		u64 net_id;		/* where the hello was asked */
 		u8 family;		/* 0: it was not we who asked */
 		u8 saddr[16];
 		u8 daddr[16];
@@ -84,7 +84,7 @@ void kr_host_put(struct kr_host *host);
  * Return: 0 started or ready already (*is_ready), or -errno.
  */
 int kr_host_prove(struct kr_host *host, const struct kr_hello *answer,
-		  u64 net_cookie, bool *is_ready);
+		  u64 net_id, bool *is_ready);
 
 /*
  * Another instance answers where @host was, or it asks for itself with another

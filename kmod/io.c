@@ -6,9 +6,9 @@
  * copied between the user and the pages of the stream without the host's lock:
  * a writer fills pages past tx.end (tx.is_held keeps the last page from being
  * given back meanwhile) and then publishes them; a reader notes where accepted
- * bytes are, copies and then consumes them.  Softirq only touches pages below tx.end
- * and past rx.accepted, and grows the ring of pages of rx alone, so that the two
- * never meet.
+ * bytes are, copies and then consumes them.  Whoever holds the host's lock meanwhile
+ * (softirq, and within the host the peer's task) only touches whole pages below tx.end,
+ * bytes past rx.accepted, and the ring of pages of rx, so that the two never meet.
  */
 #include <linux/sched/signal.h>
 #include <net/tcp.h>

@@ -18,6 +18,7 @@
 #include <net/route.h>
 #include <net/tcp.h>
 #include <krcore/uapi.h>
+#include "netns.h"
 #include "sock.h"
 
 enum { LISTEN_HASH_BITS = 8 };
@@ -128,7 +129,10 @@ void kr_listen_stop(struct kr_sock *ks)
 	kr_set_state(sk, TCP_CLOSE);
 }
 
-/* The interface by which a SYN of this client would have come in. */
+/*
+ * The interface by which a SYN of this client would have come in; for one of this
+ * namespace that is lo.
+ */
 static int ingress_v4(struct net *net, const struct kr_tuple *t)
 {
 	struct flowi4 fl4 = { .flowi4_proto = IPPROTO_TCP };
@@ -145,59 +149,76 @@ static int ingress_v4(struct net *net, const struct kr_tuple *t)
 	return dif;
 }
 
-static int ingress_v6(struct net *net, const struct kr_tuple *t)
+/* For one of this namespace the interface that has the server's address. */
+static int ingress_v6(struct net *net, const struct kr_tuple *t, bool is_own)
 {
 	struct flowi6 fl6 = { .flowi6_proto = IPPROTO_TCP };
+	struct inet6_dev *idev;
 	struct dst_entry *dst;
 	int dif;
 
-	memcpy(&fl6.daddr, t->saddr, 16);
-	memcpy(&fl6.saddr, t->daddr, 16);
+	memcpy(&fl6.daddr, is_own ? t->daddr : t->saddr, 16);
+	memcpy(&fl6.saddr, is_own ? t->saddr : t->daddr, 16);
 	dst = ip6_route_output(net, NULL, &fl6);
-	dif = dst->error ? 0 : dst->dev->ifindex;
+	idev = is_own ? ip6_dst_idev(dst) : NULL;
+	dif = dst->error ? 0 : idev ? idev->dev->ifindex : dst->dev->ifindex;
 	dst_release(dst);
 	return dif;
 }
 
-/*
- * TCP's own lookup.  @is_local: the client is on this host, and its address may be
- * one of this namespace, too.  Context: RCU.
- */
+/* Could a SYN with these addresses come in?  @is_own: from this namespace. */
+static bool is_plausible_v4(struct net *net, const struct kr_tuple *t, bool is_own)
+{
+	__be32 saddr, daddr;
+
+	memcpy(&saddr, t->saddr, 4);
+	memcpy(&daddr, t->daddr, 4);
+	/* One of ours that comes from outside is a martian. */
+	return inet_addr_type(net, daddr) == RTN_LOCAL &&
+	       inet_addr_type(net, saddr) == (is_own ? RTN_LOCAL : RTN_UNICAST);
+}
+
+static bool is_plausible_v6(struct net *net, const struct kr_tuple *t, bool is_own)
+{
+	const struct in6_addr *saddr = (const struct in6_addr *)t->saddr;
+	const struct in6_addr *daddr = (const struct in6_addr *)t->daddr;
+
+	return ipv6_chk_addr(net, daddr, NULL, 0) &&
+	       ipv6_addr_type(saddr) & IPV6_ADDR_UNICAST &&
+	       (is_own || !ipv6_addr_loopback(saddr)) &&
+	       !!ipv6_chk_addr(net, saddr, NULL, 0) == is_own;
+}
+
+/* TCP's own lookup.  Context: RCU. */
 static struct sock *find_tcp_listener(struct net *net, const struct kr_tuple *t,
-				      bool is_local)
+				      bool is_own)
 {
 	struct inet_hashinfo *hashinfo = net->ipv4.tcp_death_row.hashinfo;
 	__be32 saddr, daddr;
 
 	if (t->family == 4) {
+		if (!is_plausible_v4(net, t, is_own))
+			return NULL;
 		memcpy(&saddr, t->saddr, 4);
 		memcpy(&daddr, t->daddr, 4);
-		/* A SYN with such a source is a martian: it would never come in. */
-		if (inet_addr_type(net, daddr) != RTN_LOCAL ||
-		    (!is_local && inet_addr_type(net, saddr) != RTN_UNICAST))
-			return NULL;
 		return __inet_lookup_listener(net, hashinfo, NULL, 0, saddr,
 					      htons(t->sport), daddr, t->dport,
 					      ingress_v4(net, t), 0);
 	}
-	if (!ipv6_chk_addr(net, (const struct in6_addr *)t->daddr, NULL, 0) ||
-	    !(ipv6_addr_type((const struct in6_addr *)t->saddr) & IPV6_ADDR_UNICAST))
-		return NULL;
-	if (!is_local && (ipv6_chk_addr(net, (const struct in6_addr *)t->saddr, NULL, 0) ||
-			  ipv6_addr_loopback((const struct in6_addr *)t->saddr)))
+	if (!is_plausible_v6(net, t, is_own))
 		return NULL;
 	return inet6_lookup_listener(net, hashinfo, NULL, 0,
 				     (const struct in6_addr *)t->saddr,
 				     htons(t->sport),
 				     (const struct in6_addr *)t->daddr, t->dport,
-				     ingress_v6(net, t), 0);
+				     ingress_v6(net, t, is_own), 0);
 }
 
 /* Our listener whose inner socket this is, with a reference. */
 static struct kr_sock *find_listener(struct net *net, const struct kr_tuple *t,
-				     bool is_local)
+				     bool is_own)
 {
-	struct sock *isk = find_tcp_listener(net, t, is_local);
+	struct sock *isk = find_tcp_listener(net, t, is_own);
 	struct socket *inner;
 	struct kr_sock *ks;
 
@@ -235,16 +256,29 @@ static int enqueue(struct kr_sock *ks, struct kr_ep *ep)
 /* A host that asked us, not we it: its address answers if it must be found again. */
 static void note_hello(struct kr_host *host, struct net *net, const struct kr_tuple *t)
 {
-	host->hello.net_cookie = kr_peer_net_cookie(net);
+	host->hello.net_id = kr_netns(net)->id;
 	host->hello.family = t->family;
 	memcpy(host->hello.saddr, t->daddr, 16);
 	memcpy(host->hello.daddr, t->saddr, 16);
 }
 
+/* Is the client a socket of this namespace?  Only within a host that can be. */
+static bool is_of(struct kr_host *host, u64 client, const struct net *net)
+{
+	struct kr_vqp *v;
+
+	lockdep_assert_held(&host->lock);
+	v = host->assoc.is_loop ? kr_assoc_find_vqp(&host->assoc, client) : NULL;
+	if (!v || !container_of(v, struct kr_ep, vqp)->sk)
+		return false;
+	return net_eq(sock_net(container_of(v, struct kr_ep, vqp)->sk), net);
+}
+
 int kr_listen_incoming(struct kr_host *host, const struct kr_connect *c,
 		       struct kr_ep **out)
 {
-	struct net *net = kr_peer_net_get(c->cookie);
+	const struct kr_tuple *t = &c->tuple;
+	struct net *net = kr_netns_by_cookie(c->cookie, t->family, t->saddr, t->daddr);
 	int ret = KR_REJECT_NO_LISTENER;
 	struct kr_sock *ks;
 	struct kr_ep *ep;
@@ -252,9 +286,9 @@ int kr_listen_incoming(struct kr_host *host, const struct kr_connect *c,
 	lockdep_assert_held(&host->lock);
 	if (!net)
 		return KR_REJECT_NAMESPACE;
-	ks = find_listener(net, &c->tuple, host->assoc.is_loop);
+	ks = find_listener(net, t, is_of(host, c->client, net));
 	if (ks && !host->hello.family && !host->assoc.is_loop)
-		note_hello(host, net, &c->tuple);
+		note_hello(host, net, t);
 	put_net(net);
 	if (!ks)
 		return ret;
@@ -262,8 +296,10 @@ int kr_listen_incoming(struct kr_host *host, const struct kr_connect *c,
 	if (ks->opts.needs_tcp || READ_ONCE(ks->inet.sk.sk_mark))
 		goto out;
 	ret = KR_REJECT_MEMORY;
+	/* The listener pays until accept(); it outlives the endpoint's use of its name. */
 	ep = kr_ep_create(host, kr_sock_sndlimit(&ks->inet.sk),
-			  kr_sock_rcvlimit(&ks->inet.sk), NULL, GFP_ATOMIC);
+			  kr_sock_rcvlimit(&ks->inet.sk), ks->inet.sk.sk_memcg,
+			  GFP_ATOMIC);
 	if (!ep)
 		goto out;
 	kr_ep_get(ep);			/* one hold for core, one for the listener */

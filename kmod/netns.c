@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Network namespaces, coming and going.  A user of a namespace holds it (a
- * socket does, kr_peer_net_get() does), so peers are made in it only before exit,
+ * socket does, kr_netns_by_id() does), so peers are made in it only before exit,
  * except by the answerers, which only look at peers that exist.  Exit therefore
- * goes: not found by cookie any more, answerers closed, peers forgotten.
+ * goes: not found any more, answerers closed, peers forgotten.
  */
 #include <linux/module.h>
 #include <linux/random.h>
@@ -19,9 +19,10 @@ static DEFINE_SPINLOCK(netns_lock);	/* protects changes of netns_table */
 static struct hlist_head netns_table[NETNS_BUCKETS];
 static unsigned int netns_id;
 
-static struct hlist_head *netns_bucket(u64 cookie)
+/* By an id or a cookie, of which the lowest bits are the same. */
+static struct hlist_head *netns_bucket(u64 id)
 {
-	return &netns_table[cookie % NETNS_BUCKETS];
+	return &netns_table[id % NETNS_BUCKETS];
 }
 
 struct kr_netns *kr_netns(struct net *net)
@@ -29,19 +30,50 @@ struct kr_netns *kr_netns(struct net *net)
 	return net_generic(net, netns_id);
 }
 
-u64 kr_peer_net_cookie(struct net *net)
+/* The lowest bits of the id, which find the namespace; the rest is proof. */
+enum { COOKIE_ID_BITS = 16 };
+
+u64 kr_netns_cookie(const struct kr_netns *ns, u8 family, const u8 from[16],
+		    const u8 to[16])
 {
-	return kr_netns(net)->cookie;
+	struct {
+		u8 from[16];
+		u8 to[16];
+		u64 family;
+	} who = { .family = family };
+
+	memcpy(who.from, from, kr_addr_len(family));
+	memcpy(who.to, to, kr_addr_len(family));
+	return siphash(&who, sizeof(who), &ns->key) << COOKIE_ID_BITS |
+	       (ns->id & GENMASK_ULL(COOKIE_ID_BITS - 1, 0));
 }
 
-struct net *kr_peer_net_get(u64 cookie)
+struct net *kr_netns_by_cookie(u64 cookie, u8 family, const u8 from[16],
+			       const u8 to[16])
 {
 	struct net *net = NULL;
 	struct kr_netns *ns;
 
 	rcu_read_lock();
-	hlist_for_each_entry_rcu(ns, netns_bucket(cookie), by_cookie) {
-		if (ns->cookie == cookie) {
+	hlist_for_each_entry_rcu(ns, netns_bucket(cookie), node) {
+		if ((ns->id ^ cookie) & GENMASK_ULL(COOKIE_ID_BITS - 1, 0) ||
+		    kr_netns_cookie(ns, family, from, to) != cookie)
+			continue;
+		net = maybe_get_net(ns->net);
+		break;
+	}
+	rcu_read_unlock();
+	return net;
+}
+
+struct net *kr_netns_by_id(u64 id)
+{
+	struct net *net = NULL;
+	struct kr_netns *ns;
+
+	rcu_read_lock();
+	hlist_for_each_entry_rcu(ns, netns_bucket(id), node) {
+		if (ns->id == id) {
 			net = maybe_get_net(ns->net);
 			break;
 		}
@@ -52,7 +84,7 @@ struct net *kr_peer_net_get(u64 cookie)
 
 static void answerer_open(struct kr_answerer *a, struct kr_netns *ns, u8 family)
 {
-	kr_answerer_open(a, ns->net, ns->cookie, family);
+	kr_answerer_open(a, ns, family);
 	/* A family that is switched off is nobody's surprise. */
 	if (a->err && a->err != -EAFNOSUPPORT)
 		pr_warn_ratelimited("namespace %u does not answer to hello (IPv%u, port %u): error %d\n",
@@ -64,11 +96,13 @@ static int __net_init netns_init(struct net *net)
 	struct kr_netns *ns = kr_netns(net);
 
 	ns->net = net;
-	ns->cookie = get_random_u64() | 1;
+	while (!ns->id)
+		ns->id = get_random_u64();
+	get_random_bytes(&ns->key, sizeof(ns->key));
 	answerer_open(&ns->answerer4, ns, 4);
 	answerer_open(&ns->answerer6, ns, 6);
 	spin_lock(&netns_lock);
-	hlist_add_head_rcu(&ns->by_cookie, netns_bucket(ns->cookie));
+	hlist_add_head_rcu(&ns->node, netns_bucket(ns->id));
 	spin_unlock(&netns_lock);
 	return 0;
 }
@@ -80,7 +114,7 @@ static void __net_exit netns_pre_exit(struct net *net)
 
 	WRITE_ONCE(ns->is_closing, true);	/* peer.c reads it */
 	spin_lock(&netns_lock);
-	hlist_del_rcu(&ns->by_cookie);
+	hlist_del_rcu(&ns->node);
 	spin_unlock(&netns_lock);
 }
 

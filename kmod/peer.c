@@ -114,7 +114,7 @@ static struct kr_host *host_hold(struct kr_host *host)
 static struct hlist_head *peer_bucket(const struct kr_netns *ns, u8 family,
 				      const u8 daddr[16])
 {
-	u32 hash = jhash(daddr, kr_addr_len(family), hash_seed ^ (u32)ns->cookie);
+	u32 hash = jhash(daddr, kr_addr_len(family), hash_seed ^ (u32)ns->id);
 
 	return &buckets[hash & (PEERS_BUCKETS - 1)];
 }
@@ -406,7 +406,7 @@ static void peer_prove(struct peer *peer, const struct kr_hello *answer)
 		set_proving_locked(peer);
 	mutex_unlock(&peers_lock);
 
-	err = kr_host_prove(host, answer, peer->ns->cookie, &is_ready);
+	err = kr_host_prove(host, answer, peer->ns->id, &is_ready);
 
 	mutex_lock(&peers_lock);
 	if (peer->host == host) {
@@ -587,6 +587,24 @@ static void refresh_locked(struct peer *peer)
 	}
 }
 
+/* This host; each connection has the next of its associations. */
+static void report_self(u64 cookie, struct kr_peer_answer *answer)
+{
+	answer->state = READ_ONCE(same_host) ? KR_PEER_READY : KR_PEER_NO;
+	answer->reason = KR_REASON_SELF;
+	if (answer->state == KR_PEER_READY) {
+		answer->host = kr_host_self();
+		answer->cookie = cookie;
+	}
+}
+
+void kr_peer_lookup_own(struct net *net, u8 family, const u8 saddr[16],
+			const u8 daddr[16], struct kr_peer_answer *answer)
+{
+	memset(answer, 0, sizeof(*answer));
+	report_self(kr_netns_cookie(kr_netns(net), family, saddr, daddr), answer);
+}
+
 static void report_locked(struct peer *peer, bool may_wait, struct kr_peer_waiter *w,
 			  struct kr_peer_answer *answer)
 {
@@ -604,6 +622,10 @@ static void report_locked(struct peer *peer, bool may_wait, struct kr_peer_waite
 		}
 		break;
 	case KR_PEER_READY:
+		if (peer->host->assoc.is_loop) {
+			report_self(peer->cookie, answer);
+			break;
+		}
 		answer->host = host_hold(peer->host);
 		answer->cookie = peer->cookie;
 		break;
@@ -631,19 +653,6 @@ static bool report_ready(struct kr_netns *ns, u8 family, const u8 saddr[16],
 	return is_ready;
 }
 
-/* An address of this namespace; who it is needs no question. */
-static bool report_self(struct kr_netns *ns, u8 family, const u8 daddr[16],
-			struct kr_peer_answer *answer)
-{
-	if (!READ_ONCE(same_host) ||
-	    kr_reach_refuse(ns->net, family, daddr) != KR_REASON_SELF)
-		return false;
-	answer->state = KR_PEER_READY;
-	answer->host = kr_host_self();
-	answer->cookie = ns->cookie;
-	return true;
-}
-
 static enum kr_reason refuse_at_once(struct net *net, u8 family, const u8 daddr[16])
 {
 	enum kr_reason reason = kr_reach_refuse(net, family, daddr);
@@ -663,8 +672,7 @@ void kr_peer_lookup(struct net *net, u8 family, const u8 saddr[16],
 	bool may_wait;
 
 	memset(answer, 0, sizeof(*answer));
-	if (report_ready(ns, family, saddr, daddr, answer) ||
-	    report_self(ns, family, daddr, answer))
+	if (report_ready(ns, family, saddr, daddr, answer))
 		return;
 	answer->state = KR_PEER_NO;
 	answer->reason = refuse_at_once(net, family, daddr);
@@ -742,20 +750,32 @@ void kr_peer_forget(struct kr_host *host)
 	mutex_unlock(&peers_lock);
 }
 
+void kr_peer_forget_at(struct net *net, u8 family, const u8 saddr[16],
+		       const u8 daddr[16])
+{
+	struct peer *peer;
+
+	mutex_lock(&peers_lock);
+	peer = peer_find_locked(kr_netns(net), family, saddr, daddr);
+	if (peer)
+		peer_kill_locked(peer);
+	mutex_unlock(&peers_lock);
+}
+
 void kr_peer_check(struct kr_host *host)
 {
 	u8 saddr[16], daddr[16], family;
 	struct peer *peer;
 	struct net *net;
-	u64 cookie;
+	u64 net_id;
 
 	spin_lock_bh(&host->lock);
-	cookie = host->hello.net_cookie;
+	net_id = host->hello.net_id;
 	family = host->hello.family;
 	memcpy(saddr, host->hello.saddr, sizeof(saddr));
 	memcpy(daddr, host->hello.daddr, sizeof(daddr));
 	spin_unlock_bh(&host->lock);
-	net = family ? kr_peer_net_get(cookie) : NULL;
+	net = family ? kr_netns_by_id(net_id) : NULL;
 	if (!net)
 		return;
 	mutex_lock(&peers_lock);

@@ -60,6 +60,13 @@ void kr_peer_lookup(struct net *net, u8 family, const u8 saddr[16],
 		    struct kr_peer_answer *answer);
 
 /*
+ * The same when routing leads to @net itself: READY, or NO (KR_REASON_SELF) when
+ * connections within the host shall be TCP.  Context: any.
+ */
+void kr_peer_lookup_own(struct net *net, u8 family, const u8 saddr[16],
+			const u8 daddr[16], struct kr_peer_answer *answer);
+
+/*
  * Policy: may a connect wait for the hello?  On-link destinations, configured
  * prefixes and addresses of known hosts; elsewhere TCP is used at once.
  * Context: may sleep.
@@ -81,6 +88,9 @@ void kr_peer_cancel(struct kr_peer_waiter *w);
 void kr_peer_on_path(struct kr_host *host, bool is_ready);
 /* The host is gone: entries that name it are forgotten.  Context: may sleep. */
 void kr_peer_forget(struct kr_host *host);
+/* What is known of this address is wrong.  Context: may sleep. */
+void kr_peer_forget_at(struct net *net, u8 family, const u8 saddr[16],
+		       const u8 daddr[16]);
 /*
  * Ask again, at most once per second, who is where @host answered; another
  * instance there ends it (kr_host_gone()), the same one proves its path anew.
@@ -97,10 +107,6 @@ void kr_peer_heard(struct net *net, u8 family, const u8 addr[16],
  */
 void kr_peer_note_reject(struct net *net, u8 family, const u8 daddr[16], u16 dport);
 bool kr_peer_is_rejected(struct net *net, u8 family, const u8 daddr[16], u16 dport);
-
-/* Our namespace with this cookie, with a reference, or NULL.  Context: any. */
-struct net *kr_peer_net_get(u64 cookie);
-u64 kr_peer_net_cookie(struct net *net);
 
 /* hello.c: the module parameter grace_ms, and the same within its bounds. */
 extern unsigned int kr_grace_ms;

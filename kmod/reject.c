@@ -7,6 +7,7 @@
 #include <linux/jiffies.h>
 #include <linux/spinlock.h>
 #include "hello.h"
+#include "netns.h"
 #include "peer.h"
 
 enum {
@@ -16,7 +17,7 @@ enum {
 };
 
 struct reject {
-	u64 net_cookie;			/* 0: free */
+	u64 net_id;			/* 0: free */
 	unsigned long until;		/* jiffies */
 	u16 dport;
 	u8 family;
@@ -30,30 +31,30 @@ static void reject_key(struct reject *key, struct net *net, u8 family,
 		       const u8 daddr[16], u16 dport)
 {
 	memset(key, 0, sizeof(*key));
-	key->net_cookie = kr_peer_net_cookie(net);
+	key->net_id = kr_netns(net)->id;
 	key->family = family;
 	key->dport = dport;
 	memcpy(key->daddr, daddr, kr_addr_len(family));
 }
 
-/* The cookie is random and secret enough that nobody can aim at a set. */
+/* The id is random and secret enough that nobody can aim at a set. */
 static struct reject *reject_set(const struct reject *key)
 {
 	u32 hash = jhash(key->daddr, sizeof(key->daddr),
-			 (u32)key->net_cookie ^ key->dport);
+			 (u32)key->net_id ^ key->dport);
 
 	return rejects[hash & (REJECT_SETS - 1)];
 }
 
 static bool is_same(const struct reject *a, const struct reject *b)
 {
-	return a->net_cookie == b->net_cookie && a->family == b->family &&
+	return a->net_id == b->net_id && a->family == b->family &&
 	       a->dport == b->dport && !memcmp(a->daddr, b->daddr, sizeof(a->daddr));
 }
 
 static bool is_over(const struct reject *r)
 {
-	return !r->net_cookie || time_after(jiffies, r->until);
+	return !r->net_id || time_after(jiffies, r->until);
 }
 
 void kr_peer_note_reject(struct net *net, u8 family, const u8 daddr[16], u16 dport)

@@ -77,7 +77,7 @@ static void sock_destroy(struct sock *sk)
 	ks->serial = 0;
 }
 
-/* Events of the endpoint, in softirq, under the host's lock. */
+/* Events of the endpoint, under the host's lock: in softirq, or a task of the peer. */
 
 static void wake_writers(struct sock *sk, struct kr_ep *ep)
 {

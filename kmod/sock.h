@@ -54,6 +54,7 @@ struct kr_sock {
 	struct kr_ep *ep;		/* with reference */
 	struct kr_opts opts;
 	struct kr_tuple tuple;		/* of the connection, as dialled */
+	bool is_own;			/* which leads to this namespace itself */
 	struct sockaddr_storage peer_addr;	/* as given to connect() */
 	int peer_addr_len;
 	struct kr_peer_waiter waiter;

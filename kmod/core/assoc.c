@@ -41,6 +41,13 @@ void kr_assoc_clean(struct kr_assoc *a)
 	kr_table_clean(&a->table);
 }
 
+struct kr_vqp *kr_assoc_find_vqp(struct kr_assoc *a, u64 id)
+{
+	struct kr_slot *s = kr_table_find(&a->table, id);
+
+	return s && s->kind == KR_SLOT_VQP ? s->obj : NULL;
+}
+
 struct list_head *kr_assoc_bucket(struct kr_assoc *a, u64 peer_id)
 {
 	return &a->unconfirmed[peer_id % KR_PENDING_BUCKETS];

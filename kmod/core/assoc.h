@@ -160,6 +160,9 @@ void kr_assoc_end(struct kr_assoc *a);
 /* Ends up to KR_ABORT_BATCH VQPs with @err; true while there are more. */
 bool kr_assoc_abort_some(struct kr_assoc *a, int err, u64 now);
 
+/* The VQP with this id, NULL: none (any more). */
+struct kr_vqp *kr_assoc_find_vqp(struct kr_assoc *a, u64 id);
+
 /* Inside core. */
 struct kr_vqp *kr_assoc_find_unconfirmed(struct kr_assoc *a, u64 peer_id);
 struct list_head *kr_assoc_bucket(struct kr_assoc *a, u64 peer_id);

@@ -47,13 +47,9 @@ static enum verdict on_connect(struct kr_assoc *a, const struct kr_msg *m)
 /* The VQP that @m is for, if it is one and the sender is its peer. */
 static struct kr_vqp *find_vqp(struct kr_assoc *a, const struct kr_msg *m)
 {
-	struct kr_slot *s = kr_table_find(&a->table, m->dst);
-	struct kr_vqp *v;
+	struct kr_vqp *v = kr_assoc_find_vqp(a, m->dst);
 
-	if (!s || s->kind != KR_SLOT_VQP)
-		return NULL;
-	v = s->obj;
-	return !v->peer_id || v->peer_id == m->src ? v : NULL;
+	return v && (!v->peer_id || v->peer_id == m->src) ? v : NULL;
 }
 
 static struct kr_tomb *find_tomb(struct kr_assoc *a, const struct kr_msg *m)

@@ -31,9 +31,11 @@ static void talk(struct kr_assoc *a)
 	struct kr_sent rec = { 0 };
 	u8 bytes[CONTROL_MAX];
 	u32 len = kr_assoc_put_control(a, bytes, sizeof(bytes), &rec);
+	bool is_taken;
 	u32 i;
 
-	kr_assoc_take_messages(a, bytes, bytes + len);
+	is_taken = kr_assoc_take_messages(a, bytes, bytes + len);
+	KR_ASSERT(is_taken);
 	for (i = 0; i < rec.nr_msgs; i++)
 		kr_assoc_sent(a, &rec.msgs[i], false);
 }
@@ -41,13 +43,9 @@ static void talk(struct kr_assoc *a)
 /* The other end; NULL: it is gone. */
 static struct kr_vqp *find_mate(struct kr_assoc *a, const struct kr_vqp *v)
 {
-	struct kr_slot *s = kr_table_find(&a->table, v->peer_id);
-	struct kr_vqp *mate;
+	struct kr_vqp *mate = kr_assoc_find_vqp(a, v->peer_id);
 
-	if (!s || s->kind != KR_SLOT_VQP)
-		return NULL;
-	mate = s->obj;
-	return mate->peer_id == v->id ? mate : NULL;
+	return mate && mate->peer_id == v->id ? mate : NULL;
 }
 
 /* What the mate's answer would say. */

@@ -226,6 +226,7 @@ bool kr_wire_get_connect(const struct kr_msg *m, struct kr_connect *c)
 {
 	const u8 *body = m->body;
 
+	c->client = m->src;
 	c->cookie = get_unaligned_be64(body);
 	c->edge = get_unaligned_be64(body + 8);
 	c->tuple.family = body[16];

@@ -102,6 +102,7 @@ struct kr_tuple {
 };
 
 struct kr_connect {
+	u64 client;			/* VQP id; from the message's header */
 	u64 cookie;			/* of the namespace dialled */
 	u64 edge;			/* the client's window */
 	u8 kind;			/* enum kr_conn_kind */
