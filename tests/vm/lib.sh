@@ -63,7 +63,8 @@ serve()
 	lab-wait-port 7654
 }
 
-# cases OPTIONS... [--] CASE...: run cases against h1, or the host $AT.
+# cases OPTIONS... [--] CASE...: run cases against h1, or the address $AT, where
+# the agents' service must be there already.
 cases()
 {
 	local options=()
@@ -75,7 +76,7 @@ cases()
 		fi
 		shift
 	done
-	lab-wait-port 7654 "${AT:-h1}"
+	[[ -n $AT ]] || lab-wait-port 7654 h1
 	"$SOCKTEST" client -p "$KR_PROTO" "${options[@]}" "${AT:-h1}" "$@"
 }
 

@@ -5,6 +5,7 @@
 
 lab -n 1 --timeout 1500 -- 'other_namespace
 	ip netns exec other "$SOCKTEST" server >/dev/null 2>&1 &
+	ip netns exec other lab-wait-port 7654
 	mark
 	AT=10.78.0.2 cases --bytes 1000000 -4
 	over_local 20000000

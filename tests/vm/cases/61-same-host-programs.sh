@@ -7,7 +7,7 @@ need iperf3 redis-server redis-benchmark
 lab -n 1 -- 'other_namespace
 	kr iperf3 -s >/dev/null 2>&1 & lab-wait-port 5201
 	kr ip netns exec other iperf3 -s >/dev/null 2>&1 &
-	within 60 ip netns exec other lab-wait-port 5201
+	ip netns exec other lab-wait-port 5201
 	for host in 127.0.0.1 ::1 10.78.0.1 10.78.0.2 fd78::2; do
 		for options in "" -R "-P 4"; do
 			mark
