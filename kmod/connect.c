@@ -223,57 +223,6 @@ static int connect_rdma(struct kr_sock *ks, struct kr_host *host, u64 cookie)
 	return err;
 }
 
-/*
- * What the peer cache says now decides.  Return: 0 under way; a positive enum
- * kr_reason: use TCP; -errno: no port.
- */
-static int choose(struct kr_sock *ks)
-{
-	struct sock *sk = &ks->inet.sk;
-	struct kr_tuple *t = &ks->tuple;
-	struct kr_peer_answer answer;
-	int err;
-
-	if (kr_peer_is_rejected(sock_net(sk), t->family, t->daddr, t->dport))
-		return KR_REASON_NO_LISTENER;
-	if (ks->is_own)
-		kr_peer_lookup_own(sock_net(sk), t->family, t->saddr, t->daddr, &answer);
-	else
-		kr_peer_lookup(sock_net(sk), t->family, t->saddr, t->daddr, &ks->waiter,
-			       &answer);
-	if (answer.state == KR_PEER_NO)
-		return answer.reason;
-	/* The work looks again; by then the port is bound, by the caller here. */
-	err = bind_source(ks, t);
-	if (answer.state != KR_PEER_READY) {
-		if (err)
-			return err;
-		kr_set_mode(ks, KR_MODE_ASKING);
-		kr_set_state(sk, TCP_SYN_SENT);
-		return 0;
-	}
-	if (!err) {
-		err = connect_rdma(ks, answer.host, answer.cookie);
-		if (err)
-			err = err == -ENOMEM ? KR_REASON_MEMORY : KR_REASON_NO_PATH;
-	}
-	kr_host_put(answer.host);
-	return err;
-}
-
-static int start_tcp(struct kr_sock *ks, enum kr_reason reason)
-{
-	int err;
-
-	drop_ep(ks);
-	kr_inner_push(ks);
-	err = kernel_connect(ks->inner, (struct sockaddr *)&ks->peer_addr,
-			     ks->peer_addr_len, O_NONBLOCK);
-	/* Not before: a poller must not take the closed inner socket for the outcome. */
-	kr_inner_use(ks, reason);
-	return err;
-}
-
 static enum kr_reason refusal_reason(u32 refusal)
 {
 	switch (refusal) {
@@ -313,6 +262,61 @@ static enum kr_reason note_refusal(struct kr_sock *ks)
 static bool is_refused(const struct kr_sock *ks)
 {
 	return ks->ep && READ_ONCE(ks->ep->vqp.state) == KR_VQP_REFUSED;
+}
+
+/*
+ * What the peer cache says now decides.  Return: 0 under way; a positive enum
+ * kr_reason: use TCP; -errno: no port.
+ */
+static int choose(struct kr_sock *ks)
+{
+	struct sock *sk = &ks->inet.sk;
+	struct kr_tuple *t = &ks->tuple;
+	struct kr_peer_answer answer;
+	int err;
+
+	if (kr_peer_is_rejected(sock_net(sk), t->family, t->daddr, t->dport))
+		return KR_REASON_NO_LISTENER;
+	if (ks->is_own)
+		kr_peer_lookup_own(sock_net(sk), t->family, t->saddr, t->daddr, &answer);
+	else
+		kr_peer_lookup(sock_net(sk), t->family, t->saddr, t->daddr, &ks->waiter,
+			       &answer);
+	if (answer.state == KR_PEER_NO)
+		return answer.reason;
+	/* The work looks again; by then the port is bound, by the caller here. */
+	err = bind_source(ks, t);
+	if (answer.state != KR_PEER_READY) {
+		if (err)
+			return err;
+		kr_set_mode(ks, KR_MODE_ASKING);
+		kr_set_state(sk, TCP_SYN_SENT);
+		return 0;
+	}
+	if (!err) {
+		err = connect_rdma(ks, answer.host, answer.cookie);
+		if (err)
+			err = err == -ENOMEM ? KR_REASON_MEMORY : KR_REASON_NO_PATH;
+		else if (is_refused(ks))	/* within this host that is known at once */
+			err = note_refusal(ks);
+	}
+	kr_host_put(answer.host);
+	if (err)
+		drop_ep(ks);
+	return err;
+}
+
+static int start_tcp(struct kr_sock *ks, enum kr_reason reason)
+{
+	int err;
+
+	drop_ep(ks);
+	kr_inner_push(ks);
+	err = kernel_connect(ks->inner, (struct sockaddr *)&ks->peer_addr,
+			     ks->peer_addr_len, O_NONBLOCK);
+	/* Not before: a poller must not take the closed inner socket for the outcome. */
+	kr_inner_use(ks, reason);
+	return err;
 }
 
 /*
