@@ -128,7 +128,8 @@ static bool forge_known_tag(struct sim *s, struct forgery *f)
 	struct sim_assoc *own = sim_peer(s, f->forger->nr, f->victim->nr)->assoc;
 	u64 dst = any_id(s), src = any_id(s);
 
-	if (!to || !own || own->a.remote_id != to->a.local_id ||
+	/* Who stands still has other connections by the time that it looks. */
+	if (f->victim->paused_ns > s->now || !to || !own || own->a.remote_id != to->a.local_id ||
 	    kr_table_find(&to->a.table, dst) ||
 	    kr_assoc_find_unconfirmed(&to->a, src))
 		return false;
