@@ -182,7 +182,7 @@ static void run_locked(struct kr_host *host)
 		starve(host);
 	when = kr_assoc_run_at(&host->assoc, run, now);
 	/* A timer that fires too early only looks again. */
-	if (when >= host->timer_ns)
+	if (!kr_timer_moves(host->timer_ns, &when, now))
 		return;
 	host->timer_ns = when;
 	mod_timer(&host->timer, jiffies + jiffies_until(when, now));

@@ -41,6 +41,17 @@ void kr_assoc_clean(struct kr_assoc *a)
 	kr_table_clean(&a->table);
 }
 
+bool kr_timer_moves(u64 armed, u64 *when, u64 now)
+{
+	bool is_late = now > armed && now - armed >= KR_TIMER_LATE_NS;
+
+	if (*when == KR_NEVER)
+		return false;
+	/* One that is due already is not put off again and again. */
+	*when = max(*when, now);
+	return *when < armed || is_late;
+}
+
 struct kr_vqp *kr_assoc_find_vqp(struct kr_assoc *a, u64 id)
 {
 	struct kr_slot *s = kr_table_find(&a->table, id);

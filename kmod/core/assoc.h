@@ -163,6 +163,12 @@ bool kr_assoc_abort_some(struct kr_assoc *a, int err, u64 now);
 /* The VQP with this id, NULL: none (any more). */
 struct kr_vqp *kr_assoc_find_vqp(struct kr_assoc *a, u64 id);
 
+/*
+ * Shall a timer that is armed for @armed (~0: not at all) be set to *@when?  If that is
+ * sooner, or the timer is late: a clock that jumps does not take it along.
+ */
+bool kr_timer_moves(u64 armed, u64 *when, u64 now);
+
 /* Inside core. */
 struct kr_vqp *kr_assoc_find_unconfirmed(struct kr_assoc *a, u64 peer_id);
 struct list_head *kr_assoc_bucket(struct kr_assoc *a, u64 peer_id);

@@ -39,6 +39,7 @@ enum kr_limits {
 };
 
 /* The kernel's cheap timers are jiffies, up to 10 ms long. */
+#define KR_TIMER_LATE_NS (100 * KR_MSEC)	/* then a timer is set anew */
 #define KR_ACK_DELAY_NS (4 * KR_MSEC)
 #define KR_RTT_INIT_NS (10 * KR_MSEC)
 #define KR_GRANULARITY_NS (8 * KR_MSEC)

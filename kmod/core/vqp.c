@@ -406,7 +406,7 @@ void kr_vqp_tick(struct kr_vqp *v, u64 now)
 		v->give_up_ns = now + (v->tx.is_fin_accepted ? v->opts.orphan_ns :
 				       max_t(u64, 2 * v->opts.orphan_ns, KR_ORPHAN_DATA_NS));
 	when = deadline(v);
-	if (when >= v->timer_ns)
+	if (!kr_timer_moves(v->timer_ns, &when, now))
 		return;
 	v->timer_ns = when;
 	v->assoc->ops->arm(v, when);

@@ -243,7 +243,7 @@ void sim_peer_run(struct sim_peer *p)
 	if (run == KR_RUN_STARVED)
 		starve(p);
 	when = kr_assoc_run_at(&p->assoc->a, run, now);
-	if (when >= p->timer_ns)
+	if (!kr_timer_moves(p->timer_ns, &when, now))
 		return;
 	p->timer_ns = when;
 	sim_timer(p->host, when, on_timer, p, p->assoc->nr);

@@ -536,3 +536,22 @@ Test(vqp, timeout__a_long_silence_is_survived)
 	cr_expect_eq(kr_rx_ready(&s->rx), 20000);
 	cr_expect_not(kr_tx_has_unaccepted(&c->tx));
 }
+
+Test(vqp, tick__sets_a_timer_anew_that_a_jump_of_the_clock_left_behind)
+{
+	u64 armed;
+
+	connected();
+	put_zeros(c, 100);
+	armed = c->timer_ns;
+	cr_assert_neq(armed, ~0ull);
+	/* The timer itself still has all of its time to go. */
+	now = armed + 300 * KR_SEC;
+	kr_vqp_tick(c, now);
+
+	cr_expect_geq(c->timer_ns, now);
+	armed = c->timer_ns;
+	now += KR_MSEC;
+	kr_vqp_tick(c, now);
+	cr_expect_eq(c->timer_ns, armed, "and is not put off by who looks often");
+}
