@@ -38,6 +38,7 @@ static void stalls_nobody_else(struct side *s)
 	int fd = pair_at(s, H_CONN + 1);
 	uint64_t pos = send_until_full(stuck, 0);
 
+	CHECK(pos < BOUND);
 	for (int round = 0; round < 10; round++) {
 		send_ours(fd, round * 5000, 5000);
 		PEER_EQ(s, 5000, AGENT_RECV, H_CONN + 1, round * 5000, 5000);
@@ -102,6 +103,7 @@ static void send_timeout(struct side *s)
 	uint64_t pos = send_until_full(fd, 0);
 	char byte;
 
+	CHECK(pos < BOUND);
 	fill_ours(pos, &byte, 1);
 	CHECK_OK(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t)));
 	CHECK_ERR(send(fd, &byte, 1, 0), EAGAIN);
