@@ -77,7 +77,9 @@ static void answer_us(const u8 *bytes, size_t len)
 	memcpy(ask.saddr, answer.saddr, 16);
 	memcpy(ask.daddr, answer.daddr, 16);
 	judgement = kr_discovery_judge(&ask, &answer, ours);
-	check((judgement == KR_JUDGE_SELF) == !memcmp(answer.instance, ours, 16));
+	/* Only the family can still show that it was translated. */
+	check((judgement == KR_JUDGE_SELF) ==
+	      (answer.family == 4 && !memcmp(answer.instance, ours, 16)));
 	check(judgement != KR_JUDGE_USABLE || (answer.family == 4 && answer.nr_ends &&
 					       answer.ends[0].mtu >= KR_PKT_MIN));
 	ask.nonce++;

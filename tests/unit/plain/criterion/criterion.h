@@ -61,7 +61,12 @@ static inline bool plain_check(bool is_true, const char *what, const char *file,
 #define cr_expect_str_neq(a, b, ...) cr_expect(!!strcmp(a, b))
 #define cr_expect_arr_eq(a, b, len, ...) cr_expect(!memcmp(a, b, len))
 #define cr_assert_eq(a, b, ...) cr_assert((a) == (b))
+#define cr_assert_neq(a, b, ...) cr_assert((a) != (b))
+#define cr_assert_not(c, ...) cr_assert(!(c))
+#define cr_assert_geq(a, b, ...) cr_assert((a) >= (b))
+#define cr_assert_gt(a, b, ...) cr_assert((a) > (b))
 #define cr_assert_leq(a, b, ...) cr_assert((a) <= (b))
+#define cr_assert_lt(a, b, ...) cr_assert((a) < (b))
 #define cr_assert_not_null(p, ...) cr_assert(!!(p))
 
 #define TestSuite(s, ...) \
