@@ -24,6 +24,8 @@ void kr_assoc_init(struct kr_assoc *a, const struct kr_ops *ops, void *owner,
 	INIT_LIST_HEAD(&a->control);
 	INIT_LIST_HEAD(&a->confirm);
 	INIT_LIST_HEAD(&a->data);
+	INIT_LIST_HEAD(&a->bulk);
+	INIT_LIST_HEAD(&a->lanes);
 	INIT_LIST_HEAD(&a->news);
 	INIT_LIST_HEAD(&a->touched);
 	INIT_LIST_HEAD(&a->tombs);
@@ -34,7 +36,7 @@ void kr_assoc_init(struct kr_assoc *a, const struct kr_ops *ops, void *owner,
 
 void kr_assoc_clean(struct kr_assoc *a)
 {
-	KR_ASSERT(!a->nr_vqps);
+	KR_ASSERT(!a->nr_vqps && !a->nr_lanes);
 	while (!list_empty(&a->tombs))
 		kr_tomb_free(a, list_first_entry(&a->tombs, struct kr_tomb, node));
 	kr_channel_clean(&a->ch, kr_assoc_sent, a);
@@ -184,6 +186,8 @@ static void set_path(struct kr_assoc *a, enum kr_path_state to)
 {
 	a->path = to;
 	a->is_silent_told = false;
+	/* Lanes tell the peer when there is none. */
+	a->is_lane_ping_due |= to == KR_PATH_NONE && a->nr_lanes != 0;
 }
 
 /* @remote_nr: the number of that end, as far as it is known. */
@@ -309,12 +313,10 @@ static u64 keepalive_ns(const struct kr_assoc *a)
 	return KR_KEEPALIVE_NS + (a->local_id & 0xff) * 8 * KR_MSEC;
 }
 
-u64 kr_assoc_deadline(const struct kr_assoc *a)
+static u64 path_deadline(const struct kr_assoc *a)
 {
 	u64 when;
 
-	if (a->is_ended || a->is_loop)
-		return KR_NEVER;
 	/* What is due already waits for output (a send slot), not for time. */
 	if (a->path == KR_PATH_PROBING)
 		return a->path_ns > a->now || a->path_tries >= KR_PATH_TRIES ?
@@ -324,6 +326,19 @@ u64 kr_assoc_deadline(const struct kr_assoc *a)
 	when = kr_channel_deadline(&a->ch, a->now);
 	if ((a->nr_vqps || a->nr_tombs) && !a->ch.inflight && !a->is_ping_due)
 		when = min(when, a->heard_ns + keepalive_ns(a));
+	return when;
+}
+
+u64 kr_assoc_deadline(const struct kr_assoc *a)
+{
+	struct kr_lane *l;
+	u64 when;
+
+	if (a->is_ended || a->is_loop)
+		return KR_NEVER;
+	when = path_deadline(a);
+	list_for_each_entry(l, &a->lanes, node)
+		when = min(when, kr_assoc_lane_deadline(a, l));
 	return when;
 }
 
@@ -343,6 +358,7 @@ void kr_assoc_timeout(struct kr_assoc *a, u64 now)
 	a->now = now;
 	if (a->is_ended)
 		return;
+	kr_assoc_lanes_timeout(a);
 	if (a->path == KR_PATH_PROBING) {
 		path_timeout(a, now);
 		return;
@@ -359,6 +375,7 @@ void kr_assoc_timeout(struct kr_assoc *a, u64 now)
 		a->is_ping_due = true;
 	if (kr_channel_is_silent(&a->ch) && !a->is_silent_told) {
 		a->is_silent_told = true;
+		a->is_lane_ping_due |= a->nr_lanes != 0;
 		a->ops->path_event(a, KR_PATH_EV_SILENT);
 	}
 }

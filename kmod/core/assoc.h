@@ -11,6 +11,7 @@
 #define KRCORE_CORE_ASSOC_H
 
 #include "channel.h"
+#include "lane.h"
 #include "table.h"
 #include "vqp.h"
 
@@ -38,6 +39,8 @@ struct kr_ops {
 	void (*path_event)(struct kr_assoc *a, enum kr_path_event event);
 	/* A PATH_REQ inside the association: make the address usable, then kr_assoc_path_req(). */
 	void (*path_req)(struct kr_assoc *a, const struct kr_path_msg *pm);
+	/* The lane is of no use any more: kr_assoc_lane_close() soon, not from here. */
+	void (*lane_failed)(struct kr_assoc *a, struct kr_lane *l);
 };
 
 enum { KR_REPLIES_MAX = 64 };
@@ -84,6 +87,13 @@ struct kr_assoc {
 	u64 buried_ns;			/* last tombstone made */
 	u64 now;			/* of the call we are in */
 	struct kr_channel ch;
+	struct list_head lanes;
+	u32 nr_lanes;
+	u32 nr_up;			/* of them are UP */
+	u32 nr_bulk_up;			/* and not only the last way */
+	bool is_peer_deaf;		/* it says by lanes that by UD it hears nothing */
+	bool is_lane_ping_due;		/* a lane shall tell the peer whether we do */
+	u64 bulk_bytes;			/* sent of VQPs that had much */
 	struct kr_table table;
 	u32 nr_vqps;
 	u32 nr_tombs;
@@ -91,6 +101,7 @@ struct kr_assoc {
 	struct list_head control;
 	struct list_head confirm;	/* goes when another packet does */
 	struct list_head data;
+	struct list_head bulk;		/* as data, for lanes; empty when no such lane is up */
 	struct list_head news;
 	struct list_head touched;	/* by what the channel told, in this call */
 	struct list_head tombs;
@@ -143,6 +154,32 @@ void kr_assoc_input(struct kr_assoc *a, const struct kr_hdr *h, const u8 *body,
 u32 kr_assoc_output(struct kr_assoc *a, u8 *p, u32 size, bool is_data, u64 now);
 bool kr_assoc_has_output(const struct kr_assoc *a, u64 now);
 
+/*
+ * Lanes: see lane.h.  The owner keeps a lane's memory until it has closed it, and
+ * closes all before kr_assoc_clean().
+ */
+struct kr_lane_terms {
+	u32 size;			/* bytes of a packet that the peer takes */
+	u32 credits;			/* packets that it takes unanswered */
+	bool is_last;			/* only when there is no other way */
+	const struct kr_port_ops *ops;
+	void *port;
+};
+
+/* 0; -ECONNRESET: the association is ended or not proven; -EMFILE: it has enough. */
+int kr_assoc_lane_open(struct kr_assoc *a, struct kr_lane *l,
+		       const struct kr_lane_terms *t, u64 now);
+/* Nothing comes from it any more; what it did not deliver goes another way. */
+void kr_assoc_lane_close(struct kr_assoc *a, struct kr_lane *l, u64 now);
+/* The next packet that came by the lane, with its header. */
+void kr_assoc_lane_input(struct kr_assoc *a, struct kr_lane *l, const u8 *p, u32 len,
+			 u64 now);
+/* As kr_assoc_output(); @p has room for l->size bytes. */
+u32 kr_assoc_lane_output(struct kr_assoc *a, struct kr_lane *l, u8 *p, u64 now);
+bool kr_assoc_lane_has_output(const struct kr_assoc *a, const struct kr_lane *l, u64 now);
+/* Does everything go by lanes, because the path does not work? */
+bool kr_assoc_is_by_lanes(const struct kr_assoc *a);
+
 /* When kr_assoc_timeout() wants to be called, ~0: never. */
 u64 kr_assoc_deadline(const struct kr_assoc *a);
 void kr_assoc_timeout(struct kr_assoc *a, u64 now);
@@ -170,6 +207,10 @@ struct kr_vqp *kr_assoc_find_vqp(struct kr_assoc *a, u64 id);
 bool kr_timer_moves(u64 armed, u64 *when, u64 now);
 
 /* Inside core. */
+struct list_head *kr_assoc_queue(struct kr_assoc *a, const struct kr_vqp *v);
+u8 kr_assoc_lane_flags(const struct kr_assoc *a);
+u64 kr_assoc_lane_deadline(const struct kr_assoc *a, const struct kr_lane *l);
+void kr_assoc_lanes_timeout(struct kr_assoc *a);
 struct kr_vqp *kr_assoc_find_unconfirmed(struct kr_assoc *a, u64 peer_id);
 struct list_head *kr_assoc_bucket(struct kr_assoc *a, u64 peer_id);
 void kr_assoc_reply(struct kr_assoc *a, u8 type, u64 dst, u64 src, u32 code);

@@ -22,7 +22,7 @@ static void sort_untagged(struct kr_packet *p)
 void kr_packet_sort(const u8 *bytes, u32 len, struct kr_packet *p)
 {
 	p->kind = KR_PACKET_MALFORMED;
-	if (!kr_wire_get_hdr(bytes, len, &p->hdr))
+	if (!kr_wire_get_hdr(bytes, len, &p->hdr) || p->hdr.lane)
 		return;
 	p->body = bytes + KR_HDR_LEN;
 	if (p->hdr.tag)
@@ -95,6 +95,36 @@ enum kr_run kr_assoc_run(struct kr_assoc *a, const struct kr_port_ops *ops,
 		ops->post(port, slot, len);
 	}
 	return KR_RUN_DONE;
+}
+
+static enum kr_run run_lane(struct kr_assoc *a, struct kr_lane *l, u64 now)
+{
+	void *slot;
+	u8 *bytes;
+	u32 len;
+
+	while (kr_assoc_lane_has_output(a, l, now)) {
+		slot = l->ops->get(l->port, false, &bytes);
+		if (!slot)
+			return KR_RUN_STARVED;
+		len = kr_assoc_lane_output(a, l, bytes, now);
+		if (!len) {
+			l->ops->put(l->port, slot);
+			return KR_RUN_NO_MEMORY;
+		}
+		l->ops->post(l->port, slot, len);
+	}
+	return KR_RUN_DONE;
+}
+
+enum kr_run kr_assoc_run_lanes(struct kr_assoc *a, u64 now)
+{
+	enum kr_run run = KR_RUN_DONE;
+	struct kr_lane *l;
+
+	list_for_each_entry(l, &a->lanes, node)
+		run = max(run, run_lane(a, l, now));
+	return run;
 }
 
 u64 kr_assoc_run_at(const struct kr_assoc *a, enum kr_run run, u64 now)

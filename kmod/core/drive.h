@@ -40,10 +40,10 @@ struct kr_rate {
 
 bool kr_rate_is_ok(struct kr_rate *r, u32 per_second, u64 now);
 
-/* Where packets leave; called by kr_assoc_run() alone. */
+/* Where packets leave; called by kr_assoc_run() and kr_assoc_run_lanes() alone. */
 struct kr_port_ops {
 	/*
-	 * A send slot and where its KR_PKT_MAX bytes are, NULL: none is free.
+	 * A send slot and where its KR_PKT_MAX (or kr_lane.size) bytes are, NULL: none is free.
 	 * Some slots are kept for packets without data, @is_control.
 	 */
 	void *(*get)(void *port, bool is_control, u8 **bytes);
@@ -60,6 +60,8 @@ enum kr_run {
 /* Sends all that may go now. */
 enum kr_run kr_assoc_run(struct kr_assoc *a, const struct kr_port_ops *ops,
 			 void *port, u64 now);
+/* The same for its lanes.  STARVED: each that is runs again when it has free slots. */
+enum kr_run kr_assoc_run_lanes(struct kr_assoc *a, u64 now);
 /* When to call kr_assoc_timeout() and run again, ~0: never. */
 u64 kr_assoc_run_at(const struct kr_assoc *a, enum kr_run run, u64 now);
 

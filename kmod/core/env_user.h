@@ -21,10 +21,21 @@ typedef int32_t s32;
 
 #define KR_ASSERT(cond) assert(cond)
 
-#define min(a, b) ((a) < (b) ? (a) : (b))
-#define max(a, b) ((a) > (b) ? (a) : (b))
-#define min_t(t, a, b) ((t)(a) < (t)(b) ? (t)(a) : (t)(b))
-#define max_t(t, a, b) ((t)(a) > (t)(b) ? (t)(a) : (t)(b))
+/* As in the kernel, each argument is evaluated once; none is negative. */
+static inline u64 kr_least(u64 a, u64 b)
+{
+	return a < b ? a : b;
+}
+
+static inline u64 kr_largest(u64 a, u64 b)
+{
+	return a > b ? a : b;
+}
+
+#define min(a, b) ((__typeof__((a) + (b)))kr_least(a, b))
+#define max(a, b) ((__typeof__((a) + (b)))kr_largest(a, b))
+#define min_t(t, a, b) ((t)kr_least((t)(a), (t)(b)))
+#define max_t(t, a, b) ((t)kr_largest((t)(a), (t)(b)))
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define BIT(n) (1UL << (n))
 #define container_of(ptr, type, member) \

@@ -22,6 +22,13 @@ enum kr_limits {
 	KR_REORDER_MIN = 3,		/* packets, grows when proven wrong */
 	KR_REORDER_MAX = 64,
 
+	/* lanes */
+	KR_LANES_MAX = 8,		/* of one association */
+	KR_LANE_CREDITS_MAX = 32,	/* packets without an answer, power of 2 */
+	KR_LANE_SIZE_MAX = 60 << 10,	/* bytes of a packet; its fields have 16 bits */
+	KR_LANE_ACK_EVERY = 2,		/* numbered packets per acknowledgement */
+	KR_BULK_MIN = 16 << 10,		/* bytes to send that make a VQP use lanes */
+
 	/* streams */
 	KR_LOST_RANGES = 8,		/* then neighbours are merged */
 	KR_OOO_RANGES = 64,		/* then a message is not accepted */
@@ -57,6 +64,10 @@ enum kr_limits {
 #define KR_AGAIN_MAX_NS (1 * KR_SEC)	/* between tries of what was not kept */
 #define KR_LAST_WORDS_NS (120 * KR_SEC)	/* tombstones of a peer that does not come back */
 #define KR_NO_MEMORY_NS (10 * KR_MSEC)	/* output that lacked memory is tried again */
+#define KR_LANE_DOUBT_MIN_NS (100 * KR_MSEC)	/* answers late by this and 4 times the usual */
+#define KR_LANE_DOUBT_MAX_NS (1 * KR_SEC)
+#define KR_LANE_STALL_NS (2 * KR_SEC)	/* no answer: the lane is given up */
+#define KR_LANE_ALONE_NS (10 * KR_SEC)	/* the same when there is no other way */
 #define KR_TRIM_NS (1 * KR_SEC)		/* then an idle VQP gives its buffers back */
 
 #endif

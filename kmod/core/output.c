@@ -152,6 +152,7 @@ static void put_data(struct kr_vqp *v, struct packet *pk)
 	struct kr_msg m = { .dst = v->peer_id, .src = v->id };
 	struct kr_data d = { 0 };
 	struct kr_tx_piece piece;
+	bool is_bulk = kr_tx_is_bulk(&v->tx);
 
 	if (!kr_tx_take(&v->tx, max_len, v->cork, &piece))
 		return;
@@ -170,17 +171,19 @@ static void put_data(struct kr_vqp *v, struct packet *pk)
 		list_del_init(&v->control);
 	}
 	track(pk, v->id, KR_MSG_DATA, m.flags, piece.pos, piece.len);
+	if (is_bulk)
+		v->assoc->bulk_bytes += piece.len;
 }
 
 enum { DATA_ROOM_MIN = KR_DATA_LEN + 64 };
 
-/* DATA of the VQPs in turn; a VQP with more to send goes to the end. */
-static void put_all_data(struct kr_assoc *a, struct packet *pk)
+/* DATA of the VQPs on @list in turn; a VQP with more to send goes to the end. */
+static void put_all_data(struct kr_assoc *a, struct list_head *list, struct packet *pk)
 {
 	struct kr_vqp *v;
 
-	while (!list_empty(&a->data) && fits(pk, DATA_ROOM_MIN, true)) {
-		v = list_first_entry(&a->data, struct kr_vqp, data);
+	while (!list_empty(list) && fits(pk, DATA_ROOM_MIN, true)) {
+		v = list_first_entry(list, struct kr_vqp, data);
 		list_del_init(&v->data);
 		put_data(v, pk);
 		kr_vqp_pump(v);
@@ -266,7 +269,6 @@ static void put_ping(struct kr_assoc *a, struct packet *pk)
 {
 	struct kr_msg m = { .type = KR_MSG_PING };
 
-	a->is_ping_due = false;
 	pk->at += kr_wire_put_end(pk->at, &m, &a->local);
 	track(pk, 0, KR_MSG_PING, 0, 0, 0);
 }
@@ -274,6 +276,7 @@ static void put_ping(struct kr_assoc *a, struct packet *pk)
 u32 kr_assoc_output(struct kr_assoc *a, u8 *p, u32 size, bool is_data, u64 now)
 {
 	struct packet pk = { .at = p + KR_HDR_LEN };
+	bool is_idle;
 	u32 len;
 
 	a->now = now;
@@ -285,28 +288,37 @@ u32 kr_assoc_output(struct kr_assoc *a, u8 *p, u32 size, bool is_data, u64 now)
 		return len;
 	if (kr_channel_may_send(&a->ch, true))
 		pk.rec = kr_channel_begin(&a->ch);
-	put_replies(a, &pk);
-	put_tombs(a, &pk);
-	put_all_control(a, &pk);
-	if (is_data && kr_channel_may_send(&a->ch, false))
-		put_all_data(a, &pk);
-	if (is_ping_needed(a, &pk) && fits(&pk, KR_END_LEN, true))
+	is_idle = kr_assoc_is_by_lanes(a);
+	if (!is_idle) {
+		put_replies(a, &pk);
+		put_tombs(a, &pk);
+		put_all_control(a, &pk);
+	}
+	if (!is_idle && is_data && kr_channel_may_send(&a->ch, false))
+		put_all_data(a, &a->data, &pk);
+	if (is_ping_needed(a, &pk) && fits(&pk, KR_END_LEN, true)) {
 		put_ping(a, &pk);
+		a->is_ping_due = false;
+	}
 	if (pk.at == p + KR_HDR_LEN && !kr_channel_is_ack_due(&a->ch, now))
 		return 0;
-	/* What does not fit follows in the next packet. */
-	list_splice_tail_init(&a->confirm, &a->control);
-	put_all_control(a, &pk);
-	put_news(a, &pk);
+	if (!is_idle) {
+		/* What does not fit follows in the next packet. */
+		list_splice_tail_init(&a->confirm, &a->control);
+		put_all_control(a, &pk);
+		put_news(a, &pk);
+	}
 	len = finish(a, p, &pk, now);
 	/* News that did not fit follow in the next packet. */
-	if (!list_empty(&a->news))
+	if (!is_idle && !list_empty(&a->news))
 		a->ch.ack_ns = now;
 	return len;
 }
 
 bool kr_assoc_has_output(const struct kr_assoc *a, u64 now)
 {
+	bool is_idle;
+
 	if (a->is_ended)
 		return false;
 	if (a->is_path_rep_due)
@@ -315,11 +327,82 @@ bool kr_assoc_has_output(const struct kr_assoc *a, u64 now)
 		return now >= a->path_ns && a->path_tries < KR_PATH_TRIES;
 	if (a->path != KR_PATH_READY)
 		return false;
-	if (a->nr_replies || kr_channel_is_ack_due(&a->ch, now))
+	is_idle = kr_assoc_is_by_lanes(a);
+	if ((a->nr_replies && !is_idle) || kr_channel_is_ack_due(&a->ch, now))
 		return true;
 	if (!kr_channel_may_send(&a->ch, true))
 		return false;
-	return a->is_ping_due || (a->ch.probes && a->ch.inflight) ||
-	       !list_empty(&a->control) || !list_empty(&a->tomb_control) ||
-	       (!list_empty(&a->data) && kr_channel_may_send(&a->ch, false));
+	if (a->is_ping_due || (a->ch.probes && a->ch.inflight))
+		return true;
+	return !is_idle && (!list_empty(&a->control) || !list_empty(&a->tomb_control) ||
+	       (!list_empty(&a->data) && kr_channel_may_send(&a->ch, false)));
+}
+
+/* May it send packets that need credit? */
+static bool is_lane_usable(const struct kr_assoc *a, const struct kr_lane *l, bool is_all)
+{
+	return l->state == KR_LANE_UP && kr_lane_has_credit(l) && (is_all || !l->is_last);
+}
+
+static void put_all(struct kr_assoc *a, struct packet *pk)
+{
+	put_replies(a, pk);
+	put_tombs(a, pk);
+	list_splice_tail_init(&a->confirm, &a->control);
+	put_all_control(a, pk);
+	put_all_data(a, &a->data, pk);
+	if (a->is_lane_ping_due && fits(pk, KR_END_LEN, true)) {
+		put_ping(a, pk);
+		a->is_lane_ping_due = false;
+	}
+}
+
+u32 kr_assoc_lane_output(struct kr_assoc *a, struct kr_lane *l, u8 *p, u64 now)
+{
+	struct packet pk = { .at = p + KR_HDR_LEN, .end = p + l->size };
+	struct kr_hdr h = { .lane = 1, .tag = a->remote_id };
+	bool is_all = kr_assoc_is_by_lanes(a);
+
+	a->now = now;
+	if (a->is_ended)
+		return 0;
+	if (is_lane_usable(a, l, is_all))
+		pk.rec = kr_lane_begin(l);
+	if (pk.rec && is_all)
+		put_all(a, &pk);
+	if (pk.rec)
+		put_all_data(a, &a->bulk, &pk);
+	pk.is_numbered = pk.at != p + KR_HDR_LEN;
+	if (!pk.is_numbered && !kr_lane_is_ack_due(l, now))
+		return 0;
+	put_news(a, &pk);
+	h.flags = kr_assoc_lane_flags(a);
+	h.body_len = pk.at - p - KR_HDR_LEN;
+	if (pk.is_numbered)
+		h.pn = kr_lane_commit(l, pk.rec, now);
+	h.ack = l->taken;
+	l->told = l->taken;
+	l->ack_ns = 0;
+	kr_wire_put_hdr(p, &h);
+	l->tx_packets++;
+	l->tx_bytes += pk.at - p;
+	a->stats.tx_packets++;
+	a->stats.tx_bytes += h.body_len;
+	return pk.at - p;
+}
+
+bool kr_assoc_lane_has_output(const struct kr_assoc *a, const struct kr_lane *l, u64 now)
+{
+	bool is_all = kr_assoc_is_by_lanes(a);
+
+	if (a->is_ended || l->state == KR_LANE_FAILED)
+		return false;
+	if (kr_lane_is_ack_due(l, now))
+		return true;
+	if (!is_lane_usable(a, l, is_all))
+		return false;
+	return !list_empty(&a->bulk) ||
+	       (is_all && (a->nr_replies || !list_empty(&a->tomb_control) ||
+			   !list_empty(&a->control) || !list_empty(&a->confirm) ||
+			   !list_empty(&a->data) || a->is_lane_ping_due));
 }

@@ -59,6 +59,12 @@ bool kr_tx_is_sendable(const struct kr_tx *tx, u32 cork)
 			 (tx->edge < tx->end && !tx->inflight));
 }
 
+bool kr_tx_is_bulk(const struct kr_tx *tx)
+{
+	return fresh_bytes(tx) >= KR_BULK_MIN ||
+	       (tx->lost.nr && tx->lost.at[0].hi - tx->lost.at[0].lo >= KR_BULK_MIN);
+}
+
 bool kr_tx_take(struct kr_tx *tx, u32 room, u32 cork, struct kr_tx_piece *piece)
 {
 	struct kr_range *lost = tx->lost.at;

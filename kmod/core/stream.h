@@ -79,6 +79,9 @@ bool kr_tx_is_trimmable(const struct kr_tx *tx);
 /* Is there something that may be sent now? @cork: whole pieces of @cork bytes only. */
 bool kr_tx_is_sendable(const struct kr_tx *tx, u32 cork);
 
+/* So much may be sent that a lane is worth its while. */
+bool kr_tx_is_bulk(const struct kr_tx *tx);
+
 /* The next piece of at most @room bytes, lost ones first, and marks it sent. */
 bool kr_tx_take(struct kr_tx *tx, u32 room, u32 cork, struct kr_tx_piece *piece);
 

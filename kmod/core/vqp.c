@@ -79,7 +79,7 @@ void kr_vqp_pump(struct kr_vqp *v)
 {
 	if (v->is_attached && v->state == KR_VQP_OPEN &&
 	    kr_tx_is_sendable(&v->tx, v->cork))
-		enlist(&v->data, &v->assoc->data);
+		enlist(&v->data, kr_assoc_queue(v->assoc, v));
 }
 
 static int attach(struct kr_assoc *a, struct kr_vqp *v)

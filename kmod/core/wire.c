@@ -68,7 +68,8 @@ bool kr_wire_get_hdr(const u8 *p, size_t len, struct kr_hdr *h)
 	for (i = 0; i < KR_SACK_WORDS; i++)
 		h->sack[i] = get_unaligned_be64(p + 40 + 8 * i);
 	/* A cluster key is not part of version 1's features yet. */
-	return !h->lane && !h->key_id && !h->mac &&
+	return h->lane <= 1 && !h->key_id && !h->mac &&
+	       (h->lane || !(h->flags & KR_PF_NO_PATH)) &&
 	       h->body_len <= len - KR_HDR_LEN;
 }
 
@@ -265,6 +266,32 @@ bool kr_wire_get_path(const struct kr_msg *m, struct kr_path_msg *pm)
 	pm->token = get_unaligned_be64(body + 32);
 	pm->features = get_unaligned_be32(body + 40);
 	return pm->assoc && get_end(body + 44, &pm->end);
+}
+
+static const u8 offer_magic[4] = { 'K', 'R', 'L', 'N' };
+
+void kr_wire_put_offer(u8 *p, const struct kr_offer *o)
+{
+	memcpy(p, offer_magic, 4);
+	p[4] = KR_WIRE_VERSION;
+	p[5] = 0;
+	put_unaligned_be16(o->credits, p + 6);
+	put_unaligned_be32(o->size, p + 8);
+	put_unaligned_be32(0, p + 12);
+	put_unaligned_be64(o->tag, p + 16);
+	put_unaligned_be64(o->assoc, p + 24);
+}
+
+bool kr_wire_get_offer(const u8 *p, size_t len, struct kr_offer *o)
+{
+	if (len < KR_OFFER_LEN || memcmp(p, offer_magic, 4) || p[4] != KR_WIRE_VERSION || p[5])
+		return false;
+	o->credits = get_unaligned_be16(p + 6);
+	o->size = get_unaligned_be32(p + 8);
+	o->tag = get_unaligned_be64(p + 16);
+	o->assoc = get_unaligned_be64(p + 24);
+	return !get_unaligned_be32(p + 12) && o->credits && o->size >= KR_PKT_MIN &&
+	       o->tag && o->assoc;
 }
 
 static const u8 hello_magic[4] = { 'K', 'R', 'C', 'O' };

@@ -25,18 +25,20 @@ enum {
 	KR_GONE_LEN = 8,
 	KR_END_LEN = 28,
 	KR_PATH_LEN = 72,		/* PATH_REQ and PATH_REP */
+	KR_OFFER_LEN = 32,
 	KR_HELLO_LEN = 200,		/* question and answer */
 };
 
 /* Packet header flags. */
 enum {
 	KR_PF_ACK_NOW = 0x01,		/* acknowledge without delay */
-	KR_PF_ALL = 0x01,
+	KR_PF_NO_PATH = 0x02,		/* lanes: by UD the sender hears nothing */
+	KR_PF_ALL = 0x03,
 };
 
 struct kr_hdr {
 	u8 flags;
-	u8 lane;
+	u8 lane;			/* 1: by a lane, 0: by UD */
 	u8 key_id;			/* 0: no cluster key */
 	u16 body_len;			/* bytes after the header */
 	u16 ack_delay;			/* units of 8 us */
@@ -168,6 +170,14 @@ struct kr_hello {
 	struct kr_end ends[KR_HELLO_ENDS];
 };
 
+/* What the two ends of a new RC QP or TCP connection tell each other first. */
+struct kr_offer {
+	u64 tag;			/* the receiver's association id */
+	u64 assoc;			/* the sender's */
+	u32 size;			/* bytes of a packet that the sender takes */
+	u16 credits;			/* packets that the sender takes unanswered */
+};
+
 void kr_wire_put_hdr(u8 *p, const struct kr_hdr *h);
 bool kr_wire_get_hdr(const u8 *p, size_t len, struct kr_hdr *h);
 
@@ -194,6 +204,10 @@ u64 kr_wire_get_u64(const struct kr_msg *m);
 u32 kr_wire_get_code(const struct kr_msg *m);
 bool kr_wire_get_end(const struct kr_msg *m, struct kr_end *e);
 bool kr_wire_get_path(const struct kr_msg *m, struct kr_path_msg *pm);
+
+/* Writes exactly KR_OFFER_LEN bytes; reads that many. */
+void kr_wire_put_offer(u8 *p, const struct kr_offer *o);
+bool kr_wire_get_offer(const u8 *p, size_t len, struct kr_offer *o);
 
 /* Writes exactly KR_HELLO_LEN bytes. */
 void kr_wire_put_hello(u8 *p, const struct kr_hello *h);
