@@ -54,6 +54,28 @@ const char *kr_dev_name(const struct kr_dev *dev)
 	return dev_name(&dev->ibdev->dev);
 }
 
+bool kr_dev_is_dead(const struct kr_dev *dev)
+{
+	return READ_ONCE(dev->is_dead);
+}
+
+struct ib_pd *kr_dev_pd(const struct kr_dev *dev)
+{
+	return dev->pd;
+}
+
+struct kr_dev *kr_dev_find(const struct ib_device *ibdev, u32 port)
+{
+	struct kr_dev *dev, *found = NULL;
+
+	mutex_lock(&devices_lock);
+	list_for_each_entry(dev, &devices, node)
+		if (dev->ibdev == ibdev && dev->port == port && kr_dev_try_get(dev))
+			found = dev;
+	mutex_unlock(&devices_lock);
+	return found;
+}
+
 /* Ends. */
 
 static bool is_usable(const struct kr_dev *dev)

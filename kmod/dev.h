@@ -39,7 +39,14 @@ int kr_dev_ends(struct kr_end *ends, int max);
  * returned, or NULL.  Context: may sleep.
  */
 struct kr_dev *kr_dev_get_for(const struct kr_end *remote, struct kr_end *local);
+/* The device of that port, with a reference, or NULL.  Context: may sleep. */
+struct kr_dev *kr_dev_find(const struct ib_device *ibdev, u32 port);
+/* A reference for somebody who knows that it exists; false: it is being removed. */
+bool kr_dev_try_get(struct kr_dev *dev);
 void kr_dev_put(struct kr_dev *dev);
+/* It is being removed: kr_host_dev_gone() comes after this.  Context: any. */
+bool kr_dev_is_dead(const struct kr_dev *dev);
+struct ib_pd *kr_dev_pd(const struct kr_dev *dev);
 const char *kr_dev_name(const struct kr_dev *dev);
 
 /* Context: may sleep (resolves the neighbour).  ERR_PTR on failure. */

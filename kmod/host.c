@@ -16,6 +16,7 @@
 #include <linux/random.h>
 #include <linux/siphash.h>
 #include <linux/slab.h>
+#include "carrier.h"
 #include "core/drive.h"
 #include "ep.h"
 #include "host.h"
@@ -169,7 +170,7 @@ static unsigned long jiffies_until(u64 when, u64 now)
 /* Sends all that may go now, and sets the timer. */
 static void run_locked(struct kr_host *host)
 {
-	enum kr_run run = KR_RUN_DONE;
+	enum kr_run run = KR_RUN_DONE, lanes = KR_RUN_DONE;
 	u64 now = ktime_get_ns();
 	u64 when;
 
@@ -180,7 +181,9 @@ static void run_locked(struct kr_host *host)
 		run = kr_assoc_run(&host->assoc, &port_ops, host, now);
 	if (run == KR_RUN_STARVED)
 		starve(host);
-	when = kr_assoc_run_at(&host->assoc, run, now);
+	if (host->assoc.nr_lanes)
+		lanes = kr_assoc_run_lanes(&host->assoc, now);
+	when = kr_assoc_run_at(&host->assoc, max(run, lanes), now);
 	/* A timer that fires too early only looks again. */
 	if (!kr_timer_moves(host->timer_ns, &when, now))
 		return;
@@ -260,6 +263,7 @@ static struct kr_host *host_create(const u8 instance[16])
 	refcount_set(&host->ref, 2);	/* the tables' and the caller's */
 	spin_lock_init(&host->lock);
 	INIT_LIST_HEAD(&host->flush);
+	INIT_LIST_HEAD(&host->carriers);
 	INIT_LIST_HEAD(&host->starved);
 	host->timer_ns = NEVER;
 	timer_setup(&host->timer, on_timer, 0);
@@ -336,6 +340,18 @@ static struct kr_host *find_id_rcu(u64 id)
 	return NULL;
 }
 
+struct kr_host *kr_host_find(u64 id)
+{
+	struct kr_host *host;
+
+	rcu_read_lock();
+	host = find_id_rcu(id);
+	if (host && !refcount_inc_not_zero(&host->ref))
+		host = NULL;
+	rcu_read_unlock();
+	return host;
+}
+
 static struct kr_host *find_remote_rcu(u64 id)
 {
 	struct kr_host *host;
@@ -388,6 +404,7 @@ static void end_work_fn(struct work_struct *work)
 
 	kr_peer_forget(host);
 	cancel_delayed_work_sync(&host->work);
+	kr_carriers_end(host, NULL);
 	do {
 		rcu_read_lock();
 		kr_host_lock(host);
@@ -807,7 +824,9 @@ static void leave_dev(struct kr_host *host, void *arg)
 			mod_delayed_work(host_wq, &host->work,
 					 nsecs_to_jiffies(KR_CHECK_NS / 10));
 	}
-	spin_unlock_bh(&host->lock);
+	/* Lanes have to tell the peer. */
+	kr_host_unlock(host);
+	kr_carriers_end(host, arg);
 }
 
 void kr_host_dev_gone(struct kr_dev *dev)
@@ -886,6 +905,7 @@ static const struct kr_ops host_ops = {
 	.arm = kr_ep_arm,
 	.path_event = on_path_event,
 	.path_req = on_path_req,
+	.lane_failed = kr_carrier_lane_failed,
 };
 
 int kr_host_init(void)

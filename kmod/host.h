@@ -46,6 +46,7 @@ struct kr_host {
 	int end_err;			/* errno for the VQPs when ended */
 	u64 timer_ns;			/* when the timer fires, ~0: not armed */
 	unsigned long path_events;	/* bits of enum kr_path_event for work */
+	struct list_head carriers;	/* struct kr_carrier, from its init to its end */
 	struct {
 		u64 net_id;		/* where the hello was asked */
 		u8 family;		/* 0: it was not we who asked */
@@ -106,6 +107,9 @@ void kr_host_tx_ready(struct kr_dev *dev);
 void kr_host_dev_changed(void);
 /* The device must not be used any more; all references dropped on return. May sleep. */
 void kr_host_dev_gone(struct kr_dev *dev);
+
+/* The host with this association of ours, with a reference, or NULL.  Context: any. */
+struct kr_host *kr_host_find(u64 id);
 
 /* Runs core's output and rearms the timer; drops the lock that the caller took. */
 void kr_host_lock(struct kr_host *host) __acquires(&host->lock);

@@ -2,6 +2,7 @@
 /* krcore.ko: the table of contents.  Each room has its init and exit. */
 #include <linux/module.h>
 #include <krcore/uapi.h>
+#include "carrier.h"
 #include "dev.h"
 #include "host.h"
 #include "netlink.h"
@@ -12,9 +13,12 @@ static int __init krcore_init(void)
 {
 	int err;
 
-	err = kr_host_init();
+	err = kr_carriers_init();
 	if (err)
 		return err;
+	err = kr_host_init();
+	if (err)
+		goto err_carriers;
 	err = kr_peer_init();
 	if (err)
 		goto err_host;
@@ -39,6 +43,8 @@ err_peer:
 	kr_peer_exit();
 err_host:
 	kr_host_exit();
+err_carriers:
+	kr_carriers_exit();
 	return err;
 }
 
@@ -50,6 +56,7 @@ static void __exit krcore_exit(void)
 	kr_host_stop();
 	kr_peer_exit();
 	kr_host_exit();
+	kr_carriers_exit();
 }
 
 module_init(krcore_init);

@@ -42,7 +42,8 @@ const char *kr_reason_token(enum kr_reason reason);
 	_(hosts_gone) _(rx_no_assoc) _(rx_malformed) _(gone_sent) \
 	_(gone_limited) _(rejects_sent) _(rejects_received) \
 	_(connect_timeouts) _(conns_aborted) _(backlog_full) \
-	_(orphans_reset)
+	_(orphans_reset) _(lanes_failed) \
+	_(rc_asked) _(rc_made) _(rc_ended) _(rc_evicted) _(rc_refused) _(tcp_lanes)
 
 enum kr_stat {
 #define KR_STAT_ENUM(name) KR_STAT_##name,

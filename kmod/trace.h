@@ -69,6 +69,24 @@ TRACE_EVENT(kr_path,
 	TP_printk("host %016llx %s", __entry->host, __get_str(state))
 );
 
+/* An RC queue pair or TCP connection to that host is in use, or not any more. */
+TRACE_EVENT(kr_carrier,
+	TP_PROTO(u64 host, const char *kind, bool is_open),
+	TP_ARGS(host, kind, is_open),
+	TP_STRUCT__entry(
+		__field(u64, host)
+		__string(kind, kind)
+		__field(bool, is_open)
+	),
+	TP_fast_assign(
+		__entry->host = host;
+		__assign_str(kind, kind);
+		__entry->is_open = is_open;
+	),
+	TP_printk("host %016llx %s %s", __entry->host, __get_str(kind),
+		  __entry->is_open ? "opened" : "ended")
+);
+
 #endif
 
 #undef TRACE_INCLUDE_PATH

@@ -119,8 +119,6 @@ struct kr_ah {
 /* Works of devices: rebuilding, refreshing, destroying AHs. */
 extern struct workqueue_struct *kr_dev_wq;
 
-bool kr_dev_try_get(struct kr_dev *dev);
-
 /* ud.c */
 int kr_ud_alloc(struct kr_dev *dev);
 void kr_ud_free(struct kr_dev *dev);
