@@ -70,4 +70,12 @@ enum kr_limits {
 #define KR_LANE_ALONE_NS (10 * KR_SEC)	/* the same when there is no other way */
 #define KR_TRIM_NS (1 * KR_SEC)		/* then an idle VQP gives its buffers back */
 
+/* Places for RC QPs: pool.h. */
+#define KR_POOL_NS (250 * KR_MSEC)	/* between looks at who deserves one */
+#define KR_POOL_HALF_NS (1ull << 31)	/* 2.1 s: then bytes count half */
+#define KR_POOL_HOLD_NS (1 * KR_SEC)	/* one just made is not evicted */
+#define KR_POOL_RESERVE_NS (5 * KR_SEC)	/* a place is kept for whom it was freed for */
+#define KR_POOL_RETRY_NS (1 * KR_SEC)	/* after a failure, doubled by each further one */
+#define KR_POOL_RETRY_MAX_NS (60 * KR_SEC)
+
 #endif
