@@ -14,6 +14,7 @@
 #include <net/inet_hashtables.h>
 #include <net/ip6_route.h>
 #include <net/route.h>
+#include "netns.h"
 #include "sock.h"
 
 /* The destination as in a tuple; false: TCP must deal with it. */
@@ -265,6 +266,17 @@ static bool is_refused(const struct kr_sock *ks)
 }
 
 /*
+ * May the connection claim its port at another namespace?  Whoever owns a namespace
+ * binds any port there, and can have an address of this host and, from a hello of his
+ * own, a cookie for it: as a user of this host he may not use a privileged port.
+ */
+static bool may_claim_port(const struct kr_sock *ks)
+{
+	return ks->is_own || kr_netns_is_trusted(kr_netns(sock_net(&ks->inet.sk))) ||
+	       !inet_port_requires_bind_service(&init_net, ks->tuple.sport);
+}
+
+/*
  * What the peer cache says now decides.  Return: 0 under way; a positive enum
  * kr_reason: use TCP; -errno: no port.
  */
@@ -293,7 +305,9 @@ static int choose(struct kr_sock *ks)
 		kr_set_state(sk, TCP_SYN_SENT);
 		return 0;
 	}
-	if (!err) {
+	if (!err && !may_claim_port(ks)) {
+		err = KR_REASON_POLICY;
+	} else if (!err) {
 		err = connect_rdma(ks, answer.host, answer.cookie);
 		if (err)
 			err = err == -ENOMEM ? KR_REASON_MEMORY : KR_REASON_NO_PATH;

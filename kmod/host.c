@@ -330,6 +330,18 @@ struct kr_host *kr_host_get(const u8 instance[16])
 	return host;
 }
 
+struct kr_host *kr_host_find(const u8 instance[16])
+{
+	struct kr_host *host;
+
+	spin_lock_bh(&hosts_lock);
+	host = find_instance_locked(instance);
+	if (host)
+		refcount_inc(&host->ref);
+	spin_unlock_bh(&hosts_lock);
+	return host;
+}
+
 static struct kr_host *find_id_rcu(u64 id)
 {
 	struct kr_host *host;
@@ -530,6 +542,16 @@ int kr_host_prove(struct kr_host *host, const struct kr_hello *answer,
 		kr_host_unlock(host);
 	}
 	return err;
+}
+
+bool kr_host_has_path(struct kr_host *host, const struct kr_hello *answer)
+{
+	enum kr_path_need need;
+
+	spin_lock_bh(&host->lock);
+	need = kr_assoc_path_need(&host->assoc, answer->ends, answer->nr_ends);
+	spin_unlock_bh(&host->lock);
+	return need == KR_PATH_IS_PROVEN;
 }
 
 static void answer_path_req(const struct kr_path_msg *pm)

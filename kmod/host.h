@@ -48,7 +48,7 @@ struct kr_host {
 	unsigned long path_events;	/* bits of enum kr_path_event for work */
 	struct list_head carriers;	/* struct kr_carrier, from its init to its end */
 	struct {
-		u64 net_id;		/* where the hello was asked */
+		u64 net_id;		/* where the hello was asked; a trusted namespace */
 		u8 family;		/* 0: it was not we who asked */
 		u8 saddr[16];
 		u8 daddr[16];
@@ -77,15 +77,21 @@ struct kr_host *kr_host_self(void);
  * NULL without memory.  Context: may sleep.
  */
 struct kr_host *kr_host_get(const u8 instance[16]);
+/* The same, but none is made: NULL if there is none.  Context: may hold peers_lock. */
+struct kr_host *kr_host_find(const u8 instance[16]);
 void kr_host_put(struct kr_host *host);
 
 /*
  * Proves a path to the host that gave this hello answer, unless there is one
- * already.  The end comes as kr_peer_on_path().  Context: may sleep.
+ * already.  The end comes as kr_peer_on_path().  The host is looked for in the
+ * namespace @net_id from here on, which is a trusted one.  Context: may sleep.
  * Return: 0 started or ready already (*is_ready), or -errno.
  */
 int kr_host_prove(struct kr_host *host, const struct kr_hello *answer,
 		  u64 net_id, bool *is_ready);
+
+/* Is the path to one of the answer's ends proven?  Context: may hold peers_lock. */
+bool kr_host_has_path(struct kr_host *host, const struct kr_hello *answer);
 
 /*
  * Another instance answers where @host was, or it asks for itself with another

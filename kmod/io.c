@@ -19,6 +19,13 @@ enum {
 	SMALL_MAX = 256,		/* bytes that go by way of the stack */
 };
 
+/* By a carrier, in one direction: of the socket, and of all. */
+static void count_bytes(u64 *of_socket, enum kr_stat of_all, u32 len)
+{
+	*of_socket += len;
+	kr_stat_add(of_all, len);
+}
+
 /* Waits for an event on the socket.  Context: lock_sock held, dropped meanwhile. */
 static void wait_event_on(struct sock *sk, struct wait_queue_entry *wait, long *timeo)
 {
@@ -192,17 +199,6 @@ static int send_small(struct kr_sock *ks, struct msghdr *msg)
 	return 0;
 }
 
-static void count_sent(struct kr_sock *ks, u32 len, bool is_local)
-{
-	if (is_local) {
-		ks->tx_local += len;
-		kr_stat_add(KR_STAT_tx_bytes_local, len);
-	} else {
-		ks->tx_rdma += len;
-		kr_stat_add(KR_STAT_tx_bytes_rdma, len);
-	}
-}
-
 static int send_rdma(struct kr_sock *ks, struct msghdr *msg, long timeo)
 {
 	struct sock *sk = &ks->inet.sk;
@@ -237,7 +233,10 @@ static int send_rdma(struct kr_sock *ks, struct msghdr *msg, long timeo)
 	/* What was held back for bytes that now do not come must go. */
 	if (sent && err && !(flags & MSG_MORE) && !ks->opts.cork)
 		kr_sock_uncork(ks);
-	count_sent(ks, sent, is_local);
+	if (is_local)
+		count_bytes(&ks->tx_local, KR_STAT_tx_bytes_local, sent);
+	else
+		count_bytes(&ks->tx_rdma, KR_STAT_tx_bytes_rdma, sent);
 	return sent ? sent : sk_stream_error(sk, flags, err);
 }
 
@@ -247,10 +246,8 @@ static int send_tcp(struct kr_sock *ks, struct msghdr *msg, size_t len)
 
 	kr_inner_sync(ks);
 	ret = kr_inner_result(ks, ks->inner->ops->sendmsg(ks->inner, msg, len));
-	if (ret > 0) {
-		ks->tx_tcp += ret;
-		kr_stat_add(KR_STAT_tx_bytes_tcp, ret);
-	}
+	if (ret > 0)
+		count_bytes(&ks->tx_tcp, KR_STAT_tx_bytes_tcp, ret);
 	return ret;
 }
 
@@ -354,13 +351,10 @@ static void consume(struct kr_sock *ks, u32 len)
 		kr_host_unlock(ep->host);
 	else
 		spin_unlock_bh(&ep->host->lock);
-	if (ep->host->assoc.is_loop) {
-		ks->rx_local += len;
-		kr_stat_add(KR_STAT_rx_bytes_local, len);
-	} else {
-		ks->rx_rdma += len;
-		kr_stat_add(KR_STAT_rx_bytes_rdma, len);
-	}
+	if (ep->host->assoc.is_loop)
+		count_bytes(&ks->rx_local, KR_STAT_rx_bytes_local, len);
+	else
+		count_bytes(&ks->rx_rdma, KR_STAT_rx_bytes_rdma, len);
 }
 
 /* What is there now, at most @len bytes; 0: nothing. */
@@ -470,10 +464,8 @@ static int recv_tcp(struct kr_sock *ks, struct msghdr *msg, size_t len, int flag
 	kr_inner_sync(ks);
 	ret = ks->inner->ops->recvmsg(ks->inner, msg, len, flags);
 	kr_inner_result(ks, ret);
-	if (ret > 0 && !(flags & MSG_PEEK)) {
-		ks->rx_tcp += ret;
-		kr_stat_add(KR_STAT_rx_bytes_tcp, ret);
-	}
+	if (ret > 0 && !(flags & MSG_PEEK))
+		count_bytes(&ks->rx_tcp, KR_STAT_rx_bytes_tcp, ret);
 	return ret;
 }
 

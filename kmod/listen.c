@@ -253,7 +253,10 @@ static int enqueue(struct kr_sock *ks, struct kr_ep *ep)
 	return ret;
 }
 
-/* A host that asked us, not we it: its address answers if it must be found again. */
+/*
+ * A host that asked us, not we it: its address answers if it must be found again, in a
+ * namespace whose answers are worth something.
+ */
 static void note_hello(struct kr_host *host, struct net *net, const struct kr_tuple *t)
 {
 	host->hello.net_id = kr_netns(net)->id;
@@ -287,7 +290,8 @@ int kr_listen_incoming(struct kr_host *host, const struct kr_connect *c,
 	if (!net)
 		return KR_REJECT_NAMESPACE;
 	ks = find_listener(net, t, is_of(host, c->client, net));
-	if (ks && !host->hello.family && !host->assoc.is_loop)
+	if (ks && !host->hello.family && !host->assoc.is_loop &&
+	    kr_netns_is_trusted(kr_netns(net)))
 		note_hello(host, net, t);
 	put_net(net);
 	if (!ks)

@@ -9,6 +9,7 @@
 #include <linux/random.h>
 #include <linux/rculist.h>
 #include <linux/spinlock.h>
+#include <linux/user_namespace.h>
 #include <net/netns/generic.h>
 #include "netns.h"
 #include "peer.h"
@@ -28,6 +29,11 @@ static struct hlist_head *netns_bucket(u64 id)
 struct kr_netns *kr_netns(struct net *net)
 {
 	return net_generic(net, netns_id);
+}
+
+bool kr_netns_is_trusted(const struct kr_netns *ns)
+{
+	return ns->net->user_ns == &init_user_ns;
 }
 
 /* The lowest bits of the id, which find the namespace; the rest is proof. */

@@ -30,6 +30,12 @@ void kr_netns_exit(void);
 struct kr_netns *kr_netns(struct net *net);
 
 /*
+ * Who owns a namespace can answer a hello there in any host's name.  Is its owner who
+ * owns this host?  Else it is any user with a user namespace of his own.  Context: any.
+ */
+bool kr_netns_is_trusted(const struct kr_netns *ns);
+
+/*
  * The cookie that the answer to a hello from @from to @to in this namespace has.
  * Nobody else can name the namespace as reached from @from at @to: so a CONNECT with
  * the cookie comes from where its client's address is.  Context: any.

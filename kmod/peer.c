@@ -88,7 +88,7 @@ static unsigned int ready_ttl_s = 60;
 module_param(ready_ttl_s, uint, 0644);
 MODULE_PARM_DESC(ready_ttl_s, "How long a peer is used before it is asked anew (s)");
 
-/* Protects the cache; nothing of ours is taken inside, except kr_host_put(). */
+/* Protects the cache; of ours only host.c's spinlocks are taken inside. */
 static DEFINE_MUTEX(peers_lock);
 static struct hlist_head buckets[PEERS_BUCKETS];
 static LIST_HEAD(peers_used);
@@ -423,21 +423,42 @@ static void peer_prove(struct peer *peer, const struct kr_hello *answer)
 	kr_host_put(host);
 }
 
+/*
+ * An answer in a namespace that is not trusted proves, moves and ends nothing: a known
+ * host is used by the path that it has, or not at all.  In one hold of the lock, so that
+ * what becomes of host and path comes to the entry after this.
+ */
+static void peer_use(struct peer *peer, const struct kr_hello *answer)
+{
+	mutex_lock(&peers_lock);
+	drop_host_locked(peer);
+	peer->host = kr_host_find(answer->instance);
+	peer->cookie = answer->cookie;
+	if (peer->host && kr_host_has_path(peer->host, answer))
+		set_ready_locked(peer);
+	else
+		set_no_locked(peer, KR_REASON_NO_PATH, NO_PATH_TTL_S);
+	mutex_unlock(&peers_lock);
+}
+
 static void question_answered(struct peer *peer, const struct kr_hello *answer)
 {
 	enum kr_reason reason = judge(&peer->question.hello, answer);
+	bool is_trusted = kr_netns_is_trusted(peer->ns);
 
 	kr_question_close(&peer->question);
 	peer->nr_misses = 0;
-	/* Behind a translation anybody may answer: that says nothing about hosts. */
-	if (reason != KR_REASON_NAT)
+	/* Where anybody may answer, as behind a translation, that says nothing of hosts. */
+	if (reason != KR_REASON_NAT && is_trusted)
 		end_others(peer, answer->instance);
 	if (reason != KR_REASON_NONE)
 		peer_refuse(peer, reason, READ_ONCE(no_ttl_s));
 	else if (kr_host_is_self(answer->instance))
 		peer_is_self(peer, answer);
-	else
+	else if (is_trusted)
 		peer_prove(peer, answer);
+	else
+		peer_use(peer, answer);
 }
 
 static void question_run(struct peer *peer)

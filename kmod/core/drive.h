@@ -65,7 +65,10 @@ enum kr_run kr_assoc_run_lanes(struct kr_assoc *a, u64 now);
 /* When to call kr_assoc_timeout() and run again, ~0: never. */
 u64 kr_assoc_run_at(const struct kr_assoc *a, enum kr_run run, u64 now);
 
-/* Has the hello of the peer, which is at one of these ends, led to a path? */
+/*
+ * Has the hello of the peer, which is at one of these ends, led to a path?  One that is
+ * silent counts as wanted: the peer answers the hello and does not hear us.
+ */
 enum kr_path_need {
 	KR_PATH_IS_PROVEN,
 	KR_PATH_IS_PROBED,		/* it will be proven or fail */
