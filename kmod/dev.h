@@ -69,6 +69,12 @@ void kr_dev_slot_put(struct kr_dev *dev, struct kr_slot_tx *slot);
 void kr_dev_post(struct kr_dev *dev, struct kr_slot_tx *slot, u32 len,
 		 struct kr_ah *ah, u32 qpn, u32 qkey);
 
+/*
+ * Tasklets that were scheduled anywhere have run on return: those of Soft-RoCE look at
+ * a CQ that is about to be freed.  Context: may sleep.
+ */
+void kr_softirq_barrier(void);
+
 struct kr_dev_stats {
 	char name[64];
 	u32 qpn;

@@ -22,6 +22,7 @@
 #include "host.h"
 #include "netlink.h"
 #include "peer.h"
+#include "pool.h"
 #include "stats.h"
 #include "trace.h"
 
@@ -183,6 +184,7 @@ static void run_locked(struct kr_host *host)
 		starve(host);
 	if (host->assoc.nr_lanes)
 		lanes = kr_assoc_run_lanes(&host->assoc, now);
+	kr_pool_look(host);
 	when = kr_assoc_run_at(&host->assoc, max(run, lanes), now);
 	/* A timer that fires too early only looks again. */
 	if (!kr_timer_moves(host->timer_ns, &when, now))

@@ -7,6 +7,8 @@
 #include "host.h"
 #include "netlink.h"
 #include "peer.h"
+#include "pool.h"
+#include "rc.h"
 #include "sock.h"
 
 static int __init krcore_init(void)
@@ -16,18 +18,22 @@ static int __init krcore_init(void)
 	err = kr_carriers_init();
 	if (err)
 		return err;
-	err = kr_host_init();
+	err = kr_pool_init();
 	if (err)
 		goto err_carriers;
+	err = kr_host_init();
+	if (err)
+		goto err_pool;
 	err = kr_peer_init();
 	if (err)
 		goto err_host;
 	err = kr_dev_init();
 	if (err)
 		goto err_peer;
+	kr_rc_init();
 	err = kr_netlink_init();
 	if (err)
-		goto err_dev;
+		goto err_rc;
 	err = kr_sock_init();
 	if (err)
 		goto err_netlink;
@@ -36,13 +42,16 @@ static int __init krcore_init(void)
 
 err_netlink:
 	kr_netlink_exit();
-err_dev:
+err_rc:
+	kr_rc_exit();
 	kr_dev_exit();
 err_peer:
 	kr_host_stop();
 	kr_peer_exit();
 err_host:
 	kr_host_exit();
+err_pool:
+	kr_pool_exit();
 err_carriers:
 	kr_carriers_exit();
 	return err;
@@ -52,10 +61,13 @@ static void __exit krcore_exit(void)
 {
 	kr_sock_exit();
 	kr_netlink_exit();
+	/* No RC queue pair comes any more; those that are there need their devices. */
+	kr_rc_exit();
 	kr_dev_exit();
 	kr_host_stop();
 	kr_peer_exit();
 	kr_host_exit();
+	kr_pool_exit();
 	kr_carriers_exit();
 }
 

@@ -270,7 +270,7 @@ static void barrier_work(struct work_struct *work)
  * Soft-RoCE does not wait for its own tasklets when a CQ is freed: on every CPU
  * let one pass that is queued behind them.
  */
-static void softirq_barrier(void)
+void kr_softirq_barrier(void)
 {
 	struct softirq_barrier b;
 	int cpu;
@@ -307,7 +307,7 @@ static void qp_destroy(struct kr_dev *dev)
 	tasklet_disable(&dev->poll);
 	tasklet_enable(&dev->poll);
 	ib_destroy_qp(dev->qp);
-	softirq_barrier();
+	kr_softirq_barrier();
 
 	/* No new poll touches the CQ; no callback comes after it is destroyed. */
 	WRITE_ONCE(dev->is_closing, true);
@@ -339,7 +339,7 @@ void kr_ud_stop(struct kr_dev *dev)
 
 	/* Soft-RoCE minds sends that run while the QP changes to ERR. */
 	wait_drained(dev, false, QUIET_MS);
-	softirq_barrier();
+	kr_softirq_barrier();
 	ib_modify_qp(dev->qp, &attr, IB_QP_STATE);
 	wait_drained(dev, true, FLUSH_MS);
 	qp_destroy(dev);
