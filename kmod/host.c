@@ -113,6 +113,7 @@ void kr_host_put(struct kr_host *host)
 {
 	if (!refcount_dec_and_test(&host->ref))
 		return;
+	kr_pool_host_clean(host);
 	kr_assoc_clean(&host->assoc);
 	call_rcu(&host->rcu, host_free_rcu);
 }
@@ -168,6 +169,18 @@ static unsigned long jiffies_until(u64 when, u64 now)
 	return min_t(u64, wait, MAX_JIFFY_OFFSET / 2);
 }
 
+enum { BULK_TOLD = 64 << 10 };		/* bytes */
+
+/* The pool shall know who sends much. */
+static void look_at_bulk(struct kr_host *host)
+{
+	lockdep_assert_held(&host->lock);
+	if (host->assoc.bulk_bytes - host->bulk_told < BULK_TOLD)
+		return;
+	host->bulk_told = host->assoc.bulk_bytes;
+	kr_pool_kick();
+}
+
 /* Sends all that may go now, and sets the timer. */
 static void run_locked(struct kr_host *host)
 {
@@ -184,7 +197,7 @@ static void run_locked(struct kr_host *host)
 		starve(host);
 	if (host->assoc.nr_lanes)
 		lanes = kr_assoc_run_lanes(&host->assoc, now);
-	kr_pool_look(host);
+	look_at_bulk(host);
 	when = kr_assoc_run_at(&host->assoc, max(run, lanes), now);
 	/* A timer that fires too early only looks again. */
 	if (!kr_timer_moves(host->timer_ns, &when, now))
@@ -266,6 +279,7 @@ static struct kr_host *host_create(const u8 instance[16])
 	spin_lock_init(&host->lock);
 	INIT_LIST_HEAD(&host->flush);
 	INIT_LIST_HEAD(&host->carriers);
+	kr_pool_host_init(host);
 	INIT_LIST_HEAD(&host->starved);
 	host->timer_ns = NEVER;
 	timer_setup(&host->timer, on_timer, 0);
@@ -354,7 +368,7 @@ static struct kr_host *find_id_rcu(u64 id)
 	return NULL;
 }
 
-struct kr_host *kr_host_find(u64 id)
+struct kr_host *kr_host_find_id(u64 id)
 {
 	struct kr_host *host;
 
@@ -801,8 +815,7 @@ void kr_host_flush(void)
 
 /* Devices. */
 
-/* Calls @fn for each host, which may sleep; a reference is held meanwhile. */
-static void for_each_host(void (*fn)(struct kr_host *host, void *arg), void *arg)
+void kr_host_for_each(void (*fn)(struct kr_host *host, void *arg), void *arg)
 {
 	struct kr_host *host, *prev = NULL;
 
@@ -835,7 +848,7 @@ static void look_for_path(struct kr_host *host, void *arg)
 
 void kr_host_dev_changed(void)
 {
-	for_each_host(look_for_path, NULL);
+	kr_host_for_each(look_for_path, NULL);
 }
 
 static void leave_dev(struct kr_host *host, void *arg)
@@ -855,10 +868,10 @@ static void leave_dev(struct kr_host *host, void *arg)
 
 void kr_host_dev_gone(struct kr_dev *dev)
 {
-	for_each_host(leave_dev, dev);
+	kr_host_for_each(leave_dev, dev);
 	/* One that was just about to take the device does so in a worker. */
 	flush_workqueue(host_wq);
-	for_each_host(leave_dev, dev);
+	kr_host_for_each(leave_dev, dev);
 	/* Who waited for a slot of this device waits no more, nor is held for it. */
 	kr_host_tx_ready(dev);
 }

@@ -13,6 +13,7 @@
 #include <linux/workqueue.h>
 #include "core/assoc.h"
 #include "dev.h"
+#include "pool.h"
 
 /*
  * A host is held by: the tables until end_work_fn() has finished, each endpoint,
@@ -36,6 +37,7 @@ struct kr_host {
 	struct timer_list timer;
 	struct delayed_work work;	/* path events; asks about a silent peer */
 	struct work_struct end_work;
+	struct kr_pool_host pool;	/* pool.h */
 
 	/* Protects all below, and every VQP of the association. */
 	spinlock_t lock;
@@ -46,6 +48,7 @@ struct kr_host {
 	int end_err;			/* errno for the VQPs when ended */
 	u64 timer_ns;			/* when the timer fires, ~0: not armed */
 	unsigned long path_events;	/* bits of enum kr_path_event for work */
+	u64 bulk_told;			/* assoc.bulk_bytes when the pool was last woken */
 	struct list_head carriers;	/* struct kr_carrier, from its init to its end */
 	struct {
 		u64 net_id;		/* where the hello was asked; a trusted namespace */
@@ -115,7 +118,10 @@ void kr_host_dev_changed(void);
 void kr_host_dev_gone(struct kr_dev *dev);
 
 /* The host with this association of ours, with a reference, or NULL.  Context: any. */
-struct kr_host *kr_host_find(u64 id);
+struct kr_host *kr_host_find_id(u64 id);
+
+/* Calls @fn for each host, which may sleep; a reference is held meanwhile. */
+void kr_host_for_each(void (*fn)(struct kr_host *host, void *arg), void *arg);
 
 /* Runs core's output and rearms the timer; drops the lock that the caller took. */
 void kr_host_lock(struct kr_host *host) __acquires(&host->lock);

@@ -18,9 +18,7 @@ static int __init krcore_init(void)
 	err = kr_carriers_init();
 	if (err)
 		return err;
-	err = kr_pool_init();
-	if (err)
-		goto err_carriers;
+	kr_pool_start();
 	err = kr_host_init();
 	if (err)
 		goto err_pool;
@@ -43,6 +41,7 @@ static int __init krcore_init(void)
 err_netlink:
 	kr_netlink_exit();
 err_rc:
+	kr_pool_stop();
 	kr_rc_exit();
 	kr_dev_exit();
 err_peer:
@@ -51,8 +50,7 @@ err_peer:
 err_host:
 	kr_host_exit();
 err_pool:
-	kr_pool_exit();
-err_carriers:
+	kr_pool_stop();
 	kr_carriers_exit();
 	return err;
 }
@@ -62,12 +60,12 @@ static void __exit krcore_exit(void)
 	kr_sock_exit();
 	kr_netlink_exit();
 	/* No RC queue pair comes any more; those that are there need their devices. */
+	kr_pool_stop();
 	kr_rc_exit();
 	kr_dev_exit();
 	kr_host_stop();
 	kr_peer_exit();
 	kr_host_exit();
-	kr_pool_exit();
 	kr_carriers_exit();
 }
 

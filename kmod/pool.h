@@ -1,25 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Which hosts have RC queue pairs, and how many.  TEMPORARY: see pool.c. */
+/*
+ * Which hosts have RC queue pairs: core/pool.h decides, rc.c makes and ends them.
+ *
+ * pool_lock (spinlock, BH) protects the pool and kr_host.pool; nothing is taken
+ * inside.  A host's place in the pool goes with its last reference.
+ */
 #ifndef KRCORE_POOL_H
 #define KRCORE_POOL_H
 
-#include <linux/types.h>
+#include "core/pool.h"
 
 struct kr_host;
 
-int kr_pool_init(void);
-void kr_pool_exit(void);
+/* In each struct kr_host. */
+struct kr_pool_host {
+	struct kr_member member;
+	u64 seen;			/* assoc.bulk_bytes when last noted; the work's alone */
+	u32 nr_told;			/* QPs that were decided to end and are not gone yet */
+};
 
-/* Something was sent.  Context: host's lock. */
-void kr_pool_look(struct kr_host *host);
+void kr_pool_start(void);
+/* Nothing is asked for any more.  Context: may sleep. */
+void kr_pool_stop(void);
 
-/* @host, which has proven itself, asks for an RC queue pair.  Context: may sleep. */
+void kr_pool_host_init(struct kr_host *host);
+/* The last reference is gone.  Context: any. */
+void kr_pool_host_clean(struct kr_host *host);
+
+/* There was bulk traffic: look at the pool soon.  Context: any. */
+void kr_pool_kick(void);
+
+/* rc.c: the peer asks for a QP; true: a place is taken for it.  Context: any. */
 bool kr_pool_may_accept(struct kr_host *host);
-/* One is in use, whoever asked.  Context: any but hard interrupt. */
+/* A QP that was asked for or accepted is in use.  Context: any. */
 void kr_pool_rc_made(struct kr_host *host);
-/* One never came into use.  Context: may sleep. */
-void kr_pool_rc_failed(struct kr_host *host, bool is_asked);
-/* One that was in use is gone.  Context: may sleep. */
-void kr_pool_rc_ended(struct kr_host *host);
+/* And is gone, or was never made.  Context: any. */
+void kr_pool_rc_gone(struct kr_host *host, bool was_made);
 
 #endif

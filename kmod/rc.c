@@ -556,12 +556,9 @@ static void rc_destroy(struct kr_carrier *c)
 	rdma_destroy_id(rc->id);
 	bufs_free(rc, rc->rx, KR_RC_RX_BUFS, DMA_FROM_DEVICE);
 	bufs_free(rc, rc->tx, KR_RC_TX_BUFS, DMA_TO_DEVICE);
-	if (rc->is_open) {
+	if (rc->is_open)
 		kr_stat_inc(KR_STAT_rc_ended);
-		kr_pool_rc_ended(c->host);
-	} else {
-		kr_pool_rc_failed(c->host, c->is_asked);
-	}
+	kr_pool_rc_gone(c->host, rc->is_open);
 	kfree(rc);
 }
 
@@ -727,7 +724,7 @@ static struct kr_host *get_asker(const struct rdma_conn_param *param, struct kr_
 	if (!param->private_data ||
 	    !kr_wire_get_offer(param->private_data, param->private_data_len, offer))
 		return NULL;
-	host = kr_host_find(offer->tag);
+	host = kr_host_find_id(offer->tag);
 	if (host && is_of_host(host, offer) && !is_ours_first(host) && kr_pool_may_accept(host))
 		return host;
 	if (host)
@@ -768,6 +765,8 @@ static int take_request(struct rdma_cm_id *id, const struct rdma_conn_param *par
 	rc = dev ? rc_create(id, host, dev, false) : ERR_PTR(-ENODEV);
 	if (dev)
 		kr_dev_put(dev);
+	if (IS_ERR(rc))
+		kr_pool_rc_gone(host, false);
 	kr_host_put(host);
 	if (IS_ERR(rc))
 		return PTR_ERR(rc);
@@ -808,10 +807,8 @@ bool kr_rc_end_one(struct kr_host *host)
 		if (!oldest || c->lane.used_ns < oldest->lane.used_ns)
 			oldest = c;
 	}
-	if (oldest) {
-		kr_stat_inc(KR_STAT_rc_evicted);
+	if (oldest)
 		kr_carrier_end(oldest);
-	}
 	spin_unlock_bh(&host->lock);
 	return oldest;
 }

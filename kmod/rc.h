@@ -4,7 +4,7 @@
  * messages of 32 KiB.  rdma_cm connects them.
  *
  * The pool (pool.h) decides when one is asked for, taken or ended; what becomes of
- * each it learns by kr_pool_rc_made(), kr_pool_rc_failed() and kr_pool_rc_ended().
+ * each it learns by kr_pool_rc_made() and kr_pool_rc_gone().
  */
 #ifndef KRCORE_RC_H
 #define KRCORE_RC_H
@@ -20,7 +20,7 @@ void kr_rc_exit(void);
 
 /*
  * Asks @host for an RC queue pair along the path to it.  0: it is under way, and
- * kr_pool_rc_made() or kr_pool_rc_failed() follows.  -ENETUNREACH: there is no path;
+ * kr_pool_rc_made() or kr_pool_rc_gone() follows.  -ENETUNREACH: there is no path;
  * -EAFNOSUPPORT: its addresses are no good for rdma_cm; or another -errno.
  * Context: may sleep.
  */
