@@ -37,6 +37,7 @@
  *	KRCORE_CONN_A_DPORT	u16	0: none
  *	KRCORE_CONN_A_REASON *	string	why TCP: the token of a fallback
  *	KRCORE_CONN_A_TX_RDMA	u64	bytes of the stream, sent by RDMA
+ *					(or TCP_LANE, see enum krcore_carrier)
  *	KRCORE_CONN_A_RX_RDMA	u64
  *	KRCORE_CONN_A_TX_TCP	u64	the same by TCP
  *	KRCORE_CONN_A_RX_TCP	u64
