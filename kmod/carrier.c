@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The common life of RC queue pairs and TCP connections between hosts: see carrier.h. */
+#include <linux/xarray.h>
 #include "carrier.h"
 #include "dev.h"
 #include "host.h"
@@ -12,6 +13,14 @@ enum {
 
 static struct workqueue_struct *end_wq;
 
+/*
+ * All carriers by serial number, for krcorectl.  Who finds one here under the array's
+ * lock may take a reference to its host, and look for it there.  The lock nests in none
+ * and none in it.
+ */
+static DEFINE_XARRAY_ALLOC1(carriers);
+static u32 next_serial;			/* the array's lock */
+
 static void end_work_fn(struct work_struct *work)
 {
 	struct kr_carrier *c = container_of(work, struct kr_carrier, end_work);
@@ -22,33 +31,51 @@ static void end_work_fn(struct work_struct *work)
 	kr_assoc_lane_close(&host->assoc, &c->lane, ktime_get_ns());
 	list_del_init(&c->node);
 	kr_host_unlock(host);
+	xa_erase(&carriers, c->serial);
 	c->ops->destroy(c);
 	if (dev)
 		kr_dev_put(dev);
 	kr_host_put(host);
 }
 
+/* Puts it where krcorectl and who ends its host find it; 0 or -errno. */
+static int enlist(struct kr_carrier *c)
+{
+	struct kr_host *host = c->host;
+	int err;
+
+	err = xa_alloc_cyclic(&carriers, &c->serial, c, xa_limit_32b, &next_serial,
+			      GFP_KERNEL);
+	if (err < 0)
+		return -ENOMEM;
+	err = -ECONNRESET;
+	spin_lock_bh(&host->lock);
+	/* Who ends the host's carriers later finds it, or it is not made. */
+	if (!host->assoc.is_ended && !(c->dev && kr_dev_is_dead(c->dev))) {
+		refcount_inc(&host->ref);
+		list_add_tail(&c->node, &host->carriers);
+		err = 0;
+	}
+	spin_unlock_bh(&host->lock);
+	if (err)
+		xa_erase(&carriers, c->serial);
+	return err;
+}
+
 int kr_carrier_init(struct kr_carrier *c, const struct kr_carrier_ops *ops,
 		    struct kr_host *host, struct kr_dev *dev, bool is_asked)
 {
-	int err = -ECONNRESET;
+	int err;
 
 	if (dev && !kr_dev_try_get(dev))
-		return err;
+		return -ECONNRESET;
 	c->ops = ops;
 	c->host = host;
 	c->dev = dev;
 	c->is_asked = is_asked;
 	c->born_ns = ktime_get_ns();
 	INIT_WORK(&c->end_work, end_work_fn);
-	spin_lock_bh(&host->lock);
-	/* Who ends the host's carriers later finds it, or it is not made. */
-	if (!host->assoc.is_ended && !(dev && kr_dev_is_dead(dev))) {
-		refcount_inc(&host->ref);
-		list_add_tail(&c->node, &host->carriers);
-		err = 0;
-	}
-	spin_unlock_bh(&host->lock);
+	err = enlist(c);
 	if (err && dev)
 		kr_dev_put(dev);
 	return err;
@@ -134,6 +161,103 @@ void kr_carrier_offer(const struct kr_carrier *c, u32 size, u16 credits,
 	o->credits = credits;
 }
 
+/* For krcorectl. */
+
+static const char *state_name(const struct kr_carrier *c)
+{
+	/* A failed one is ended at once; that it failed says more. */
+	if (c->lane.state == KR_LANE_FAILED)
+		return "FAILED";
+	if (kr_carrier_is_ending(c))
+		return "ENDING";
+	switch (c->lane.state) {
+	case KR_LANE_UP:
+		return "UP";
+	case KR_LANE_DOUBT:
+		return "DOUBT";
+	default:
+		return "SETUP";
+	}
+}
+
+static void fill_info_locked(const struct kr_carrier *c, struct kr_carrier_info *info)
+{
+	const struct kr_lane *l = &c->lane;
+	u64 now = ktime_get_ns();
+
+	lockdep_assert_held(&c->host->lock);
+	info->host_id_prefix = get_unaligned_be64(c->host->assoc.peer_instance);
+	info->kind = c->ops->kind;
+	info->state = state_name(c);
+	if (c->dev)
+		strscpy(info->dev_name, kr_dev_name(c->dev), sizeof(info->dev_name));
+	info->is_asked = c->is_asked;
+	info->nr_vqps = c->host->assoc.nr_vqps;
+	info->credits = l->credits;
+	if (l->next_pn)
+		info->inflight = l->next_pn - 1 - l->acked;
+	info->tx_bytes = l->tx_bytes;
+	info->rx_bytes = l->rx_bytes;
+	info->age_ms = div_u64(now - c->born_ns, NSEC_PER_MSEC);
+	info->idle_ms = div_u64(now - max(l->used_ns, c->born_ns), NSEC_PER_MSEC);
+	info->nr_doubts = l->nr_doubts;
+	if (c->ops->info)
+		c->ops->info(c, info);
+}
+
+/* The host, with a reference, of the first carrier from *@serial on, or NULL. */
+static struct kr_host *find_from(unsigned long *serial)
+{
+	struct kr_host *host = NULL;
+	struct kr_carrier *c;
+
+	xa_lock(&carriers);
+	c = xa_find(&carriers, serial, ULONG_MAX, XA_PRESENT);
+	if (c) {
+		host = c->host;
+		refcount_inc(&host->ref);
+	}
+	xa_unlock(&carriers);
+	return host;
+}
+
+/* False: it is not the host's yet, or not any more. */
+static bool fill_info(struct kr_host *host, u32 serial, struct kr_carrier_info *info)
+{
+	struct kr_carrier *c;
+	bool is_found = false;
+
+	spin_lock_bh(&host->lock);
+	list_for_each_entry(c, &host->carriers, node) {
+		is_found = c->serial == serial;
+		if (!is_found)
+			continue;
+		fill_info_locked(c, info);
+		break;
+	}
+	spin_unlock_bh(&host->lock);
+	return is_found;
+}
+
+bool kr_carrier_info_get(u64 *cursor, struct kr_carrier_info *info)
+{
+	unsigned long serial = *cursor;
+	struct kr_host *host;
+	bool is_found = false;
+
+	memset(info, 0, sizeof(*info));
+	while (!is_found) {
+		serial++;
+		host = find_from(&serial);
+		if (!host)
+			return false;
+		is_found = fill_info(host, serial, info);
+		kr_host_put(host);
+	}
+	*cursor = serial;
+	return true;
+}
+
 int kr_carriers_init(void)
 {
 	/* No WQ_MEM_RECLAIM: the RDMA core waits for works that have it not. */
@@ -144,4 +268,5 @@ int kr_carriers_init(void)
 void kr_carriers_exit(void)
 {
 	destroy_workqueue(end_wq);
+	xa_destroy(&carriers);
 }

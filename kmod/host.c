@@ -908,6 +908,7 @@ static void fill_info_locked(struct kr_host *host, struct kr_host_info *info)
 	info->malformed = a->stats.rx_malformed;
 	info->refused = a->stats.rx_refused;
 	info->unknown = a->stats.rx_unknown;
+	info->nr_lanes = a->nr_up;
 }
 
 bool kr_host_info_get(u64 *cursor, struct kr_host_info *info)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Answers krcorectl(8): connections, counters, hosts and devices over generic
- * netlink, as include/krcore/uapi.h says.  Owns the family and nothing else;
- * what is shown comes from sock.c, host.c, dev.c and stats.c.
+ * Answers krcorectl(8): connections, counters, hosts, devices and carriers over
+ * generic netlink, as include/krcore/uapi.h says.  Owns the family and nothing else;
+ * what is shown comes from sock.c, host.c, dev.c, carrier.c and stats.c.
  *
  * Requests run in the caller's context, side by side, holding no lock that
  * another socket's wait for, so that sources may sleep.  A dump keeps one
@@ -14,6 +14,7 @@
 #include <linux/user_namespace.h>
 #include <net/genetlink.h>
 #include <net/sock.h>
+#include "carrier.h"
 #include "dev.h"
 #include "netlink.h"
 
@@ -52,7 +53,7 @@ static const struct field host_fields[] = {
 	HOST(RX_PACKETS, rx_packets), HOST(RX_BYTES, rx_bytes),
 	HOST(LOST, lost), HOST(SPURIOUS, spurious), HOST(PTO, pto),
 	HOST(DUP, dup), HOST(MALFORMED, malformed), HOST(REFUSED, refused),
-	HOST(UNKNOWN, unknown),
+	HOST(UNKNOWN, unknown), HOST(LANES, nr_lanes),
 };
 
 static const struct field path_fields[] = {
@@ -71,11 +72,21 @@ static const struct field dev_fields[] = {
 	DEV(QP_REBUILT, qp_rebuilt),
 };
 
+/* A carrier between hosts; its names and QPNs are put one by one. */
+#define QP(attr, member) \
+	FIELD(KRCORE_QP_A_##attr, struct kr_carrier_info, member)
+static const struct field qp_fields[] = {
+	QP(HOST, host_id_prefix), QP(ASKED, is_asked), QP(VQPS, nr_vqps),
+	QP(CREDITS, credits), QP(INFLIGHT, inflight),
+	QP(TX_BYTES, tx_bytes), QP(RX_BYTES, rx_bytes),
+	QP(AGE_MS, age_ms), QP(IDLE_MS, idle_ms), QP(DOUBTS, nr_doubts),
+};
+
 /* Every family's padding attribute has this number, for alignment of u64. */
 #define PAD KRCORE_CONN_A_PAD
 static_assert(KRCORE_CONN_A_PAD == 1 && KRCORE_HOST_A_PAD == 1 &&
-	      KRCORE_DEV_A_PAD == 1 && KRCORE_COUNTER_A_PAD == 1 &&
-	      KRCORE_FALLBACK_A_PAD == 1);
+	      KRCORE_DEV_A_PAD == 1 && KRCORE_QP_A_PAD == 1 &&
+	      KRCORE_COUNTER_A_PAD == 1 && KRCORE_FALLBACK_A_PAD == 1);
 
 static int put_fields(struct sk_buff *skb, const void *from,
 		      const struct field *fields, unsigned int nr)
@@ -136,6 +147,7 @@ struct dump {
 		struct kr_conn_info conn;
 		struct kr_host_info host;
 		struct kr_dev_stats dev;
+		struct kr_carrier_info qp;
 	} is;
 };
 
@@ -206,6 +218,36 @@ static int put_dev(struct dump *d)
 				 ARRAY_SIZE(dev_fields));
 }
 
+static bool next_qp(struct dump *d)
+{
+	return net_eq(dump_net(d), &init_net) &&
+	       kr_carrier_info_get(&d->cursor, &d->is.qp);
+}
+
+/* What not every carrier has. */
+static int put_qp_maybe(struct sk_buff *skb, const struct kr_carrier_info *info)
+{
+	if ((info->dev_name[0] &&
+	     nla_put_string(skb, KRCORE_QP_A_DEV, info->dev_name)) ||
+	    (info->local_qpn &&
+	     nla_put_u32(skb, KRCORE_QP_A_LOCAL_QPN, info->local_qpn)) ||
+	    (info->remote_qpn &&
+	     nla_put_u32(skb, KRCORE_QP_A_REMOTE_QPN, info->remote_qpn)))
+		return -EMSGSIZE;
+	return 0;
+}
+
+static int put_qp(struct dump *d)
+{
+	const struct kr_carrier_info *info = &d->is.qp;
+
+	if (nla_put_string(d->skb, KRCORE_QP_A_KIND, info->kind) ||
+	    nla_put_string(d->skb, KRCORE_QP_A_STATE, info->state) ||
+	    put_fields(d->skb, info, qp_fields, ARRAY_SIZE(qp_fields)))
+		return -EMSGSIZE;
+	return put_qp_maybe(d->skb, info);
+}
+
 static const struct dump_kind conn_kind = {
 	.cmd = KRCORE_CMD_GET_CONNS, .next = next_conn, .put = put_conn,
 };
@@ -216,6 +258,10 @@ static const struct dump_kind host_kind = {
 
 static const struct dump_kind dev_kind = {
 	.cmd = KRCORE_CMD_GET_DEVS, .next = next_dev, .put = put_dev,
+};
+
+static const struct dump_kind qp_kind = {
+	.cmd = KRCORE_CMD_GET_QPS, .next = next_qp, .put = put_qp,
 };
 
 static int put_message(struct dump *d, const struct dump_kind *kind)
@@ -268,6 +314,11 @@ static int get_hosts(struct sk_buff *skb, struct netlink_callback *cb)
 static int get_devs(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	return dump_some(skb, cb, &dev_kind);
+}
+
+static int get_qps(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	return dump_some(skb, cb, &qp_kind);
 }
 
 /* The type of each nest in a list. */
@@ -363,6 +414,7 @@ static const struct genl_small_ops ops[] = {
 	{ .cmd = KRCORE_CMD_GET_STATS, .doit = get_stats },
 	{ .cmd = KRCORE_CMD_GET_HOSTS, .dumpit = get_hosts },
 	{ .cmd = KRCORE_CMD_GET_DEVS, .dumpit = get_devs },
+	{ .cmd = KRCORE_CMD_GET_QPS, .dumpit = get_qps },
 };
 
 static struct genl_family family __ro_after_init = {

@@ -47,6 +47,7 @@ struct kr_host_info {
 	u64 tx_packets, tx_bytes, rx_packets, rx_bytes;
 	u64 lost, spurious, pto, dup;
 	u64 malformed, refused, unknown;
+	u32 nr_lanes;			/* that are up */
 };
 
 /*

@@ -436,12 +436,36 @@ static int kr_shutdown(struct socket *sock, int how)
 
 /* For krcorectl. */
 
+/* What moves the bytes of @host's connections now. */
+static u8 host_carrier(struct kr_host *host)
+{
+	const struct kr_assoc *a = &host->assoc;
+	u8 carrier = KRCORE_CARRIER_UD;
+
+	if (a->is_loop)
+		return KRCORE_CARRIER_LOCAL;
+	spin_lock_bh(&host->lock);
+	if (a->nr_bulk_up)
+		carrier = KRCORE_CARRIER_RC;
+	else if (kr_assoc_is_by_lanes(a))
+		carrier = KRCORE_CARRIER_TCP_LANE;
+	spin_unlock_bh(&host->lock);
+	return carrier;
+}
+
+static u8 conn_carrier(const struct kr_sock *ks)
+{
+	if (ks->mode == KR_MODE_TCP)
+		return KRCORE_CARRIER_TCP;
+	return ks->mode == KR_MODE_RDMA && ks->ep ? host_carrier(ks->ep->host) :
+						    KRCORE_CARRIER_NONE;
+}
+
 static void fill_info(struct kr_sock *ks, struct kr_conn_info *info)
 {
 	struct sock *sk = &ks->inet.sk;
 	struct kr_ep *ep = ks->ep;
 	bool is_server = ep && ep->vqp.is_server;
-	bool is_local = ep && ep->host->assoc.is_loop;
 	struct kr_tuple t = ks->tuple;
 
 	if (ks->inner && ks->mode != KR_MODE_RDMA && ks->mode != KR_MODE_ASKING) {
@@ -454,9 +478,7 @@ static void fill_info(struct kr_sock *ks, struct kr_conn_info *info)
 	info->sport = is_server ? t.dport : t.sport;
 	info->dport = is_server ? t.sport : t.dport;
 	info->state = ks->mode == KR_MODE_TCP ? ks->inner->sk->sk_state : sk->sk_state;
-	info->carrier = ks->mode == KR_MODE_TCP ? KRCORE_CARRIER_TCP :
-			ks->mode != KR_MODE_RDMA ? KRCORE_CARRIER_NONE :
-			is_local ? KRCORE_CARRIER_LOCAL : KRCORE_CARRIER_UD;
+	info->carrier = conn_carrier(ks);
 	info->role = ks->mode == KR_MODE_LISTEN ? KRCORE_ROLE_LISTENER :
 		     is_server ? KRCORE_ROLE_SERVER : KRCORE_ROLE_CLIENT;
 	info->reason = ks->reason;

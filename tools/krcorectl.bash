@@ -2,7 +2,7 @@
 # bash completion for krcorectl(8)
 _krcorectl()
 {
-	local word words="show stat host dev"
+	local word words="show stat host dev qp"
 	local options="-j --json -H --human -h --help -V --version"
 	for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
 		case $word in
@@ -12,7 +12,7 @@ _krcorectl()
 		stat)
 			words= options="-j --json -H --human -a --all -h --help"
 			;;
-		host|dev)
+		host|dev|qp)
 			words= options="-j --json -H --human -h --help"
 			;;
 		esac

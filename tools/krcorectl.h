@@ -38,7 +38,7 @@ struct ctl_command {
 
 /* krcorectl_line.c */
 
-enum { CTL_NR_COMMANDS = 4 };
+enum { CTL_NR_COMMANDS = 5 };
 extern const struct ctl_command ctl_commands[CTL_NR_COMMANDS];
 
 /* What a command line asks for. */
@@ -68,6 +68,7 @@ enum ctl_exit ctl_run_show(const struct ctl_options *opts);
 enum ctl_exit ctl_run_stat(const struct ctl_options *opts);
 enum ctl_exit ctl_run_host(const struct ctl_options *opts);
 enum ctl_exit ctl_run_dev(const struct ctl_options *opts);
+enum ctl_exit ctl_run_qp(const struct ctl_options *opts);
 
 /* krcorectl_genl.c */
 
@@ -156,5 +157,7 @@ void ctl_host_print(FILE *out, struct json_object *hosts,
 struct json_object *ctl_dev_read(struct nlattr **attrs);
 void ctl_dev_print(FILE *out, struct json_object *devs,
 		   const struct ctl_options *opts);
+struct json_object *ctl_qp_read(struct nlattr **attrs);
+void ctl_qp_print(FILE *out, struct json_object *qps, const struct ctl_options *opts);
 
 #endif

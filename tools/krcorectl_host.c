@@ -32,6 +32,7 @@ static const struct ctl_field fields[] = {
 	{ KRCORE_HOST_A_MALFORMED, CTL_U64, "malformed", NULL, 0 },
 	{ KRCORE_HOST_A_REFUSED, CTL_U64, "refused", NULL, 0 },
 	{ KRCORE_HOST_A_UNKNOWN, CTL_U64, "unknown", NULL, 0 },
+	{ KRCORE_HOST_A_LANES, CTL_U32, "lanes", NULL, 0 },
 };
 
 struct json_object *ctl_host_read(struct nlattr **attrs)

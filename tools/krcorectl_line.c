@@ -10,6 +10,7 @@ const struct ctl_command ctl_commands[CTL_NR_COMMANDS] = {
 	{ "stat", "counters, and why connections use TCP", "aH", ctl_run_stat },
 	{ "host", "remote hosts and the paths to them", "H", ctl_run_host },
 	{ "dev", "RDMA devices in use", "H", ctl_run_dev },
+	{ "qp", "RC QPs and TCP connections that connections share", "H", ctl_run_qp },
 };
 
 /* Those that not every command has. */

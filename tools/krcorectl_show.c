@@ -24,6 +24,7 @@ static const char *const carriers[__KRCORE_CARRIER_END] = {
 	[KRCORE_CARRIER_RC] = "rc",
 	[KRCORE_CARRIER_LOCAL] = "local",
 	[KRCORE_CARRIER_TCP] = "tcp",
+	[KRCORE_CARRIER_TCP_LANE] = "tcp-lane",
 };
 
 static const char *const roles[__KRCORE_ROLE_END] = {

@@ -37,6 +37,7 @@
  *	KRCORE_CONN_A_DPORT	u16	0: none
  *	KRCORE_CONN_A_REASON *	string	why TCP: the token of a fallback
  *	KRCORE_CONN_A_TX_RDMA	u64	bytes of the stream, sent by RDMA
+ *					(or TCP_LANE, see enum krcore_carrier)
  *	KRCORE_CONN_A_RX_RDMA	u64
  *	KRCORE_CONN_A_TX_TCP	u64	the same by TCP
  *	KRCORE_CONN_A_RX_TCP	u64
@@ -90,6 +91,7 @@
  *	KRCORE_HOST_A_MALFORMED	u64	packets that broke the protocol
  *	KRCORE_HOST_A_REFUSED	u64	messages not accepted: no room
  *	KRCORE_HOST_A_UNKNOWN	u64	messages for a VQP that is not here
+ *	KRCORE_HOST_A_LANES	u32	RC QPs and TCP connections in use
  *
  *	KRCORE_CMD_GET_DEVS, NLM_F_DUMP
  *		One message for each RDMA device port in use; as GET_HOSTS.
@@ -101,6 +103,27 @@
  *	KRCORE_DEV_A_TX_NO_SLOT	u64	sends put off: all slots were out
  *	KRCORE_DEV_A_RX_ERRORS	u64	WCs of receives with an error
  *	KRCORE_DEV_A_QP_REBUILT	u64	times that the UD QP was made anew
+ *
+ *	KRCORE_CMD_GET_QPS, NLM_F_DUMP
+ *		One message for each RC QP and each TCP connection that krcore
+ *		has with a host, also while it is set up or ends; as GET_HOSTS.
+ *
+ *	KRCORE_QP_A_HOST	u64	as KRCORE_CONN_A_HOST
+ *	KRCORE_QP_A_KIND	string	rc or tcp
+ *	KRCORE_QP_A_DEV *	string	local RDMA device
+ *	KRCORE_QP_A_LOCAL_QPN *	u32
+ *	KRCORE_QP_A_REMOTE_QPN *	u32
+ *	KRCORE_QP_A_STATE	string	SETUP, UP, DOUBT (answers are late: it is
+ *					not used), FAILED or ENDING
+ *	KRCORE_QP_A_ASKED	u8	1: we asked for it, 0: the host did
+ *	KRCORE_QP_A_VQPS	u32	VQPs that the host has now
+ *	KRCORE_QP_A_CREDITS	u32	packets that may wait for their answer
+ *	KRCORE_QP_A_INFLIGHT	u32	packets that do
+ *	KRCORE_QP_A_TX_BYTES	u64	of packets
+ *	KRCORE_QP_A_RX_BYTES	u64
+ *	KRCORE_QP_A_AGE_MS	u64
+ *	KRCORE_QP_A_IDLE_MS	u64	since anything but answers went or came
+ *	KRCORE_QP_A_DOUBTS	u64	times that it came into DOUBT
  */
 #ifndef KRCORE_UAPI_H
 #define KRCORE_UAPI_H
@@ -121,6 +144,7 @@ enum krcore_cmd {
 	KRCORE_CMD_GET_STATS,
 	KRCORE_CMD_GET_HOSTS,
 	KRCORE_CMD_GET_DEVS,
+	KRCORE_CMD_GET_QPS,
 	__KRCORE_CMD_END,
 };
 #define KRCORE_CMD_MAX (__KRCORE_CMD_END - 1)
@@ -129,9 +153,10 @@ enum krcore_cmd {
 enum krcore_carrier {
 	KRCORE_CARRIER_NONE,	/* not decided, or a listener */
 	KRCORE_CARRIER_UD,	/* the channel over UD */
-	KRCORE_CARRIER_RC,	/* a shared RC QP */
+	KRCORE_CARRIER_RC,	/* the same, and what is much by a shared RC QP */
 	KRCORE_CARRIER_LOCAL,	/* in memory: the peer is this host */
-	KRCORE_CARRIER_TCP,
+	KRCORE_CARRIER_TCP,	/* it is a TCP connection */
+	KRCORE_CARRIER_TCP_LANE,	/* TCP that all VQPs of two hosts share */
 	__KRCORE_CARRIER_END,
 };
 
@@ -226,6 +251,7 @@ enum krcore_host_attr {
 	KRCORE_HOST_A_MALFORMED,
 	KRCORE_HOST_A_REFUSED,
 	KRCORE_HOST_A_UNKNOWN,
+	KRCORE_HOST_A_LANES,
 	__KRCORE_HOST_A_END,
 };
 #define KRCORE_HOST_A_MAX (__KRCORE_HOST_A_END - 1)
@@ -246,5 +272,27 @@ enum krcore_dev_attr {
 	__KRCORE_DEV_A_END,
 };
 #define KRCORE_DEV_A_MAX (__KRCORE_DEV_A_END - 1)
+
+enum krcore_qp_attr {
+	KRCORE_QP_A_UNSPEC,
+	KRCORE_QP_A_PAD,
+	KRCORE_QP_A_HOST,
+	KRCORE_QP_A_KIND,
+	KRCORE_QP_A_DEV,
+	KRCORE_QP_A_LOCAL_QPN,
+	KRCORE_QP_A_REMOTE_QPN,
+	KRCORE_QP_A_STATE,
+	KRCORE_QP_A_ASKED,
+	KRCORE_QP_A_VQPS,
+	KRCORE_QP_A_CREDITS,
+	KRCORE_QP_A_INFLIGHT,
+	KRCORE_QP_A_TX_BYTES,
+	KRCORE_QP_A_RX_BYTES,
+	KRCORE_QP_A_AGE_MS,
+	KRCORE_QP_A_IDLE_MS,
+	KRCORE_QP_A_DOUBTS,
+	__KRCORE_QP_A_END,
+};
+#define KRCORE_QP_A_MAX (__KRCORE_QP_A_END - 1)
 
 #endif /* KRCORE_UAPI_H */

@@ -26,6 +26,8 @@ static const struct kind kinds[] = {
 	  { "instance", "path", "unknown" }, true },
 	{ KRCORE_DEV_A_MAX, ctl_dev_read, ctl_dev_print,
 	  { "dev", "mtu", "qp_rebuilt" }, true },
+	{ KRCORE_QP_A_MAX, ctl_qp_read, ctl_qp_print,
+	  { "host", "state", "doubts" }, true },
 };
 
 static void check_printed(const struct kind *kind, struct json_object *answer,
@@ -59,7 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	struct input in = { data, len };
 	uint8_t how = input_byte(&in);
-	const struct kind *kind = &kinds[how & 3];
+	const struct kind *kind = &kinds[how & 16 ? 4 : how & 3];
 	struct ctl_options opts = { .is_human = how & 4, .with_all = how & 8 };
 	struct nlattr *attrs[64] = { NULL };
 	struct json_object *answer, *list, *flat;

@@ -72,11 +72,12 @@ expect 1 '' "krcorectl: no command 'shwo'*--help*" shwo
 expect 1 '' "*'extra' is too much*" show extra
 expect 1 '' "*has no option -a*" show -a
 expect 1 '' "*has no option -p*" -p stat
+expect 1 '' "*has no option -a*" qp -a
 mapfile -t many < <(printf -- '-H\n%.0s' {1..70})
 expect 1 '' "*has no option -a*" show "${many[@]}" -a
 expect 1 '' "*invalid option*--help*" stat -x
 if [[ ! -d /sys/module/krcore ]]; then
-	for command in show stat host dev; do
+	for command in show stat host dev qp; do
 		expect 2 '' 'krcore is not loaded: *' "$command"
 		expect 2 '' 'krcore is not loaded: *' -j "$command"
 	done
@@ -87,10 +88,11 @@ out=$(diff <(counters) <(explained)) err='' rc=$?
 result $? "krcorectl(8) explains each counter"
 
 . tools/krcorectl.bash
-complete_words 'show stat host dev' krcorectl ''
+complete_words 'show stat host dev qp' krcorectl ''
 complete_words 'show stat' krcorectl s
 complete_words 'show stat' krcorectl -j s
 complete_words '--listeners' krcorectl show --l
 complete_words '' krcorectl stat --l
+complete_words '--human' krcorectl qp --hu
 complete_words '' krcorectl stat ''
 echo "1..$nr"

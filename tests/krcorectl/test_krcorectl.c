@@ -271,6 +271,26 @@ Test(show, read__has_all_keys)
 	message_clean(&m);
 }
 
+Test(show, read__names_each_carrier)
+{
+	static const char *const words[__KRCORE_CARRIER_END] = {
+		"\"none\"", "\"ud\"", "\"rc\"", "\"local\"", "\"tcp\"", "\"tcp-lane\"",
+	};
+
+	for (uint8_t i = 0; i < __KRCORE_CARRIER_END; i++) {
+		struct json_object *conn;
+		struct message m;
+
+		message_init(&m);
+		nla_put_u8(m.msg, KRCORE_CONN_A_CARRIER, i);
+		message_parse(&m, KRCORE_CONN_A_MAX);
+		conn = ctl_show_read(m.attrs);
+		expect_member(conn, "carrier", words[i]);
+		json_object_put(conn);
+		message_clean(&m);
+	}
+}
+
 Test(show, print__lines_up)
 {
 	expect_printed(ctl_show_print, CONNS, (struct ctl_options){ 0 },
@@ -401,13 +421,13 @@ Test(host, print__groups_the_fields)
 		       "'rqpn':18,'srtt_us':700,'rttvar_us':100,'cwnd':32,"
 		       "'inflight':2,'tx_packets':10,'tx_bytes':2048,"
 		       "'rx_packets':30,'rx_bytes':40,'lost':1,'spurious':0,"
-		       "'pto':0,'dup':2,'malformed':0,'refused':0,'unknown':0}]",
+		       "'pto':0,'dup':2,'malformed':0,'refused':0,'unknown':0,'lanes':2}]",
 		       (struct ctl_options){ .is_human = true },
 		       "host 0123 path READY vqps 3\n"
 		       "    dev rxe0 mtu 4096 lgid fd77::1 lqpn 17 rgid fd77::2 rqpn 18\n"
 		       "    srtt_us 700 rttvar_us 100 cwnd 32 inflight 2\n"
 		       "    tx_packets 10 tx_bytes 2.0K rx_packets 30 rx_bytes 40\n"
-		       "    lost 1 spurious 0 pto 0 dup 2 malformed 0 refused 0 unknown 0\n");
+		       "    lost 1 spurious 0 pto 0 dup 2 malformed 0 refused 0 unknown 0 lanes 2\n");
 }
 
 Test(host, print__has_no_line_for_no_path)
@@ -437,4 +457,92 @@ Test(dev, print__lines_up)
 		       (struct ctl_options){ .is_human = true },
 "Device  QPN   MTU  Tx-packets  Tx-bytes  Rx-packets  Rx-bytes  Tx-no-slot  Rx-errors  QP-rebuilt\n"
 "rxe0     17  4096           1      4.0K           2         5           0          0           0\n");
+}
+
+Test(qp, read__has_all_keys)
+{
+	struct json_object *qp;
+	struct message m;
+
+	message_init(&m);
+	nla_put_u64(m.msg, KRCORE_QP_A_HOST, 0x0123456789abcdef);
+	nla_put_string(m.msg, KRCORE_QP_A_KIND, "rc");
+	nla_put_string(m.msg, KRCORE_QP_A_DEV, "rxe0");
+	nla_put_u32(m.msg, KRCORE_QP_A_LOCAL_QPN, 17);
+	nla_put_u32(m.msg, KRCORE_QP_A_REMOTE_QPN, 18);
+	nla_put_string(m.msg, KRCORE_QP_A_STATE, "DOUBT");
+	nla_put_u8(m.msg, KRCORE_QP_A_ASKED, 1);
+	nla_put_u32(m.msg, KRCORE_QP_A_VQPS, 3);
+	nla_put_u32(m.msg, KRCORE_QP_A_CREDITS, 32);
+	nla_put_u32(m.msg, KRCORE_QP_A_INFLIGHT, 5);
+	nla_put_u64(m.msg, KRCORE_QP_A_TX_BYTES, UINT64_MAX);
+	nla_put_u64(m.msg, KRCORE_QP_A_RX_BYTES, 7);
+	nla_put_u64(m.msg, KRCORE_QP_A_AGE_MS, 8);
+	nla_put_u64(m.msg, KRCORE_QP_A_IDLE_MS, 9);
+	nla_put_u64(m.msg, KRCORE_QP_A_DOUBTS, 1);
+	message_parse(&m, KRCORE_QP_A_MAX);
+
+	qp = ctl_qp_read(m.attrs);
+
+	cr_expect_str_eq(json_object_to_json_string_ext(qp, JSON_C_TO_STRING_PLAIN),
+			 "{\"host\":\"0123456789abcdef\",\"kind\":\"rc\",\"state\":\"DOUBT\","
+			 "\"dev\":\"rxe0\",\"lqpn\":17,\"rqpn\":18,\"asked_by\":\"us\","
+			 "\"vqps\":3,\"credits\":32,\"inflight\":5,"
+			 "\"tx_bytes\":18446744073709551615,\"rx_bytes\":7,"
+			 "\"age_ms\":8,\"idle_ms\":9,\"doubts\":1}");
+	json_object_put(qp);
+	message_clean(&m);
+}
+
+Test(qp, read__is_null_where_tcp_has_nothing)
+{
+	struct json_object *qp;
+	struct message m;
+
+	message_init(&m);
+	nla_put_string(m.msg, KRCORE_QP_A_KIND, "tcp");
+	nla_put_u8(m.msg, KRCORE_QP_A_ASKED, 0);
+	message_parse(&m, KRCORE_QP_A_MAX);
+
+	qp = ctl_qp_read(m.attrs);
+
+	expect_member(qp, "kind", "\"tcp\"");
+	expect_member(qp, "asked_by", "\"peer\"");
+	expect_member(qp, "dev", "null");
+	expect_member(qp, "lqpn", "null");
+	expect_member(qp, "rqpn", "null");
+	json_object_put(qp);
+	message_clean(&m);
+}
+
+/* An RC QP, and a TCP connection that is being set up. */
+#define QPS \
+	"[{'host':'0123456789abcdef','kind':'rc','state':'UP','dev':'rxe0'," \
+	"'lqpn':17,'rqpn':1018,'asked_by':'us','vqps':3,'credits':32," \
+	"'inflight':5,'tx_bytes':123456789012,'rx_bytes':2048,'age_ms':61000," \
+	"'idle_ms':4,'doubts':1}," \
+	"{'host':'fedcba9876543210','kind':'tcp','state':'SETUP','dev':null," \
+	"'lqpn':null,'rqpn':null,'asked_by':'peer','vqps':0,'credits':0," \
+	"'inflight':0,'tx_bytes':0,'rx_bytes':0,'age_ms':7,'idle_ms':7,'doubts':0}]"
+
+Test(qp, print__lines_up)
+{
+	expect_printed(ctl_qp_print, QPS, (struct ctl_options){ 0 },
+"Host              Kind  State  Device  QPN  Peer-QPN  Asked-by  VQPs  Credits  In-flight      Tx-bytes  Rx-bytes  Age-ms  Idle-ms  Doubts\n"
+"0123456789abcdef  rc    UP     rxe0     17      1018  us           3       32          5  123456789012      2048   61000        4       1\n"
+"fedcba9876543210  tcp   SETUP  -         -         -  peer         0        0          0             0         0       7        7       0\n");
+}
+
+Test(qp, print__has_units)
+{
+	expect_printed(ctl_qp_print, QPS, (struct ctl_options){ .is_human = true },
+"Host              Kind  State  Device  QPN  Peer-QPN  Asked-by  VQPs  Credits  In-flight  Tx-bytes  Rx-bytes  Age-ms  Idle-ms  Doubts\n"
+"0123456789abcdef  rc    UP     rxe0     17      1018  us           3       32          5    115.0G      2.0K   61000        4       1\n"
+"fedcba9876543210  tcp   SETUP  -         -         -  peer         0        0          0         0         0       7        7       0\n");
+}
+
+Test(qp, print__is_a_head_alone_when_there_are_none)
+{
+	expect_printed(ctl_qp_print, "[]", (struct ctl_options){ 0 },
+"Host  Kind  State  Device  QPN  Peer-QPN  Asked-by  VQPs  Credits  In-flight  Tx-bytes  Rx-bytes  Age-ms  Idle-ms  Doubts\n");
 }
