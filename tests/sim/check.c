@@ -182,6 +182,20 @@ static void check_conn(const struct sim *s, const struct sim_conn *c)
 			 c->nr, c->server->err);
 }
 
+/* What went by lanes was answered, or went another way. */
+static void check_lanes(const struct sim *s, const struct sim_peer *p)
+{
+	const struct kr_assoc *a = &p->assoc->a;
+	const struct kr_lane *l;
+
+	list_for_each_entry(l, &a->lanes, node)
+		if (kr_lane_waits_since(l) || l->ack_ns)
+			sim_fail(s, "host %u: a lane to %u waits for an answer", p->host->nr,
+				 p->to);
+	if (!list_empty(&a->bulk) || !list_empty(&a->data))
+		sim_fail(s, "host %u: VQPs to %u wait for their turn", p->host->nr, p->to);
+}
+
 static void check_host(const struct sim *s, const struct sim_host *h)
 {
 	const struct kr_assoc *a;
@@ -196,6 +210,7 @@ static void check_host(const struct sim *s, const struct sim_host *h)
 		if (a->nr_vqps || a->nr_tombs || a->ch.inflight)
 			sim_fail(s, "host %u: %u VQPs, %u tombstones, %u packets in flight to %u are left",
 				 h->nr, a->nr_vqps, a->nr_tombs, a->ch.inflight, p->to);
+		check_lanes(s, p);
 	}
 }
 
