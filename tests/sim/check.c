@@ -274,6 +274,21 @@ static u64 nr_pairs(struct sim *s)
 	return nr;
 }
 
+/* Lanes bridge the time without a path, which comes back when it can. */
+static void check_paths(struct sim *s)
+{
+	const struct sim_peer *p;
+	u32 i;
+
+	for (i = 0; i < s->cfg.hosts; i++)
+		sim_for_each_peer(p, &s->hosts[i])
+			if (p->assoc && !p->assoc->a.is_loop && p->assoc->a.nr_vqps &&
+			    (p->assoc->a.path != KR_PATH_READY ||
+			     kr_channel_is_silent(&p->assoc->a.ch)))
+				sim_fail(s, "host %u has no path to %u, with connections",
+					 i, p->to);
+}
+
 void sim_check_idle(struct sim *s, u64 window_ns)
 {
 	u64 allowed = nr_pairs(s) * (window_ns / KR_KEEPALIVE_NS + 2) * 4;
@@ -288,6 +303,7 @@ void sim_check_idle(struct sim *s, u64 window_ns)
 	while (sim_step(s, window_ns))
 		;
 	check_halves(s);
+	check_paths(s);
 	check_orphans(s);
 	if (s->nr_packets - before > allowed)
 		sim_fail(s, "%lu packets while idle, %lu are enough",

@@ -16,8 +16,7 @@
 enum { SIZE_MIN = 2048 };
 
 struct lane_packet {
-	struct sim_lane_end *to;
-	struct list_head node;		/* sim_lane_end.waiting */
+	struct list_head node;		/* sim_lane_end.coming */
 	u32 len;
 	u8 bytes[];
 };
@@ -39,12 +38,12 @@ static void ask(struct sim_peer *p);
 
 /* The end of a lane. */
 
-static void drop_waiting(struct sim_lane_end *e)
+static void drop_coming(struct sim_lane_end *e)
 {
 	struct lane_packet *p;
 
-	while (!list_empty(&e->waiting)) {
-		p = list_first_entry(&e->waiting, struct lane_packet, node);
+	while (!list_empty(&e->coming)) {
+		p = list_first_entry(&e->coming, struct lane_packet, node);
 		list_del_init(&p->node);
 		sim_pool_put(p);
 	}
@@ -59,7 +58,7 @@ static void close_end(struct sim_lane_end *e)
 	sim_note(e->peer->host->sim, "host %u: lane %u to %u is closed", e->peer->host->nr,
 		 e->lane->nr, e->peer->to);
 	e->state = SIM_LANE_CLOSED;
-	drop_waiting(e);
+	drop_coming(e);
 	if (was_open)
 		kr_assoc_lane_close(&e->as->a, &e->l, sim_clock(e->peer->host));
 }
@@ -237,39 +236,41 @@ static void take(struct sim_lane_end *e, const u8 *bytes, u32 len)
 	sim_peer_run(e->peer);
 }
 
-/* Its receiver has not opened its end yet. */
-static void keep(struct sim_lane_end *e, const struct lane_packet *p)
+static void take_first(struct sim_lane_end *e)
 {
-	struct lane_packet *copy = sim_pool_get(sizeof(*copy) + p->len);
+	struct lane_packet *p = list_first_entry(&e->coming, struct lane_packet, node);
+	struct sim *s = e->peer->host->sim;
 
-	memcpy(copy, p, sizeof(*copy) + p->len);
-	INIT_LIST_HEAD(&copy->node);
-	list_add_tail(&copy->node, &e->waiting);
-}
-
-static void deliver(struct sim *s, void *obj, u64 arg)
-{
-	struct lane_packet *p = obj;
-	struct sim_lane_end *e = p->to;
-
-	if (e->state == SIM_LANE_CLOSED || other(e)->is_gone) {
+	list_del_init(&p->node);
+	if (other(e)->is_gone) {
 		s->nr_lost++;
 		sim_trace(s, "=x", e->peer->to, e->peer->host->nr, p->bytes, p->len);
-	} else if (e->state == SIM_LANE_PLANNED) {
-		keep(e, p);
 	} else {
 		take(e, p->bytes, p->len);
 	}
+	sim_pool_put(p);
+}
+
+/* Events of a host that stood still may come in another order than packets do. */
+static void on_arrival(struct sim *s, void *obj, u64 arg)
+{
+	struct sim_lane_end *e = obj;
+
+	if (e->state == SIM_LANE_PLANNED)
+		e->nr_early++;
+	else if (e->state == SIM_LANE_OPEN)
+		take_first(e);
 }
 
 static void send(struct sim_lane_end *e, u32 len)
 {
 	struct lane_packet *p = sim_pool_get(sizeof(*p) + len);
+	struct sim_lane_end *to = other(e);
 	struct sim *s = e->peer->host->sim;
 	const struct sim_cfg *c = &s->cfg;
 	u64 when;
 
-	p->to = other(e);
+	INIT_LIST_HEAD(&p->node);
 	p->len = len;
 	memcpy(p->bytes, packet, len);
 	e->free_ns = max(e->free_ns, s->now) + (len + SIM_FRAMING) * KR_SEC / c->rate;
@@ -278,7 +279,14 @@ static void send(struct sim_lane_end *e, u32 len)
 	e->arrive_ns = max(max(when, e->stall_ns), e->arrive_ns);
 	s->nr_packets++;
 	s->nr_bytes += len;
-	sim_host_at_owned(p->to->peer->host, e->arrive_ns, deliver, p, 0);
+	if (to->state == SIM_LANE_CLOSED) {
+		s->nr_lost++;
+		sim_trace(s, "=x", e->peer->host->nr, e->peer->to, p->bytes, len);
+		sim_pool_put(p);
+		return;
+	}
+	list_add_tail(&p->node, &to->coming);
+	sim_host_at(to->peer->host, e->arrive_ns, on_arrival, to, 0);
 }
 
 /* What the peer relies on: its receive buffers, and that the last way is the last. */
@@ -362,18 +370,6 @@ static const struct kr_port_ops lane_ops = {
 
 /* How it begins. */
 
-static void take_waiting(struct sim_lane_end *e)
-{
-	struct lane_packet *p;
-
-	while (e->state == SIM_LANE_OPEN && !list_empty(&e->waiting)) {
-		p = list_first_entry(&e->waiting, struct lane_packet, node);
-		list_del_init(&p->node);
-		take(e, p->bytes, p->len);
-		sim_pool_put(p);
-	}
-}
-
 static void on_open(struct sim *s, void *obj, u64 arg)
 {
 	struct sim_lane_end *e = obj;
@@ -392,7 +388,10 @@ static void on_open(struct sim *s, void *obj, u64 arg)
 		 p->host->nr, e->lane->nr, p->to, e->terms.size, e->terms.credits,
 		 e->terms.is_last ? ", the last way" : "");
 	e->state = SIM_LANE_OPEN;
-	take_waiting(e);
+	while (e->state == SIM_LANE_OPEN && e->nr_early) {
+		e->nr_early--;
+		take_first(e);
+	}
 	sim_peer_run(p);
 }
 
@@ -408,7 +407,7 @@ static void init_end(struct sim_lane_end *e, struct sim_lane *lane, struct sim_p
 	e->terms.is_last = is_last;
 	e->terms.ops = &lane_ops;
 	e->terms.port = e;
-	INIT_LIST_HEAD(&e->waiting);
+	INIT_LIST_HEAD(&e->coming);
 }
 
 /* NULL: they do not know each other. */
@@ -483,8 +482,8 @@ void sim_lanes_clean(struct sim *s)
 	while (s->lanes) {
 		lane = s->lanes;
 		s->lanes = lane->next;
-		drop_waiting(&lane->ends[0]);
-		drop_waiting(&lane->ends[1]);
+		drop_coming(&lane->ends[0]);
+		drop_coming(&lane->ends[1]);
 		free(lane);
 	}
 }

@@ -204,7 +204,8 @@ struct sim_lane_end {
 	u64 arrive_ns;			/* when its last packet does */
 	u64 pn;				/* the last number that it sent */
 	u64 heard;			/* the last acknowledgement that came */
-	struct list_head waiting;	/* packets that came before it was open */
+	struct list_head coming;	/* packets that are under way to it */
+	u32 nr_early;			/* of them came before it was open */
 };
 
 struct sim_lane {
