@@ -117,6 +117,7 @@ static bool take(struct kr_assoc *a, struct kr_lane *l, const struct kr_hdr *h,
 	/* Ours may be gone without anybody here knowing: nothing goes by it any more. */
 	if ((h->flags & KR_PF_NO_PATH) && !a->is_peer_deaf)
 		kr_assoc_ping(a);
+	/* Only lanes say so: what comes by UD may have been under way when it became deaf. */
 	a->is_peer_deaf = h->flags & KR_PF_NO_PATH;
 	if (!kr_assoc_take_messages(a, body, body + h->body_len))
 		return false;
