@@ -329,6 +329,14 @@ static u64 path_deadline(const struct kr_assoc *a)
 	return when;
 }
 
+/* When lanes, for want of a path, ask whether the peer is alive. */
+static u64 lane_keepalive_at(const struct kr_assoc *a)
+{
+	if (!kr_assoc_is_by_lanes(a) || !(a->nr_vqps || a->nr_tombs) || kr_assoc_is_lane_asked(a))
+		return KR_NEVER;
+	return a->heard_ns + keepalive_ns(a);
+}
+
 u64 kr_assoc_deadline(const struct kr_assoc *a)
 {
 	struct kr_lane *l;
@@ -336,7 +344,7 @@ u64 kr_assoc_deadline(const struct kr_assoc *a)
 
 	if (a->is_ended || a->is_loop)
 		return KR_NEVER;
-	when = path_deadline(a);
+	when = min(path_deadline(a), lane_keepalive_at(a));
 	list_for_each_entry(l, &a->lanes, node)
 		when = min(when, kr_assoc_lane_deadline(a, l));
 	return when;
@@ -359,6 +367,7 @@ void kr_assoc_timeout(struct kr_assoc *a, u64 now)
 	if (a->is_ended)
 		return;
 	kr_assoc_lanes_timeout(a);
+	a->is_lane_ping_due |= lane_keepalive_at(a) <= now;
 	if (a->path == KR_PATH_PROBING) {
 		path_timeout(a, now);
 		return;

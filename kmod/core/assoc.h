@@ -211,6 +211,8 @@ struct list_head *kr_assoc_queue(struct kr_assoc *a, const struct kr_vqp *v);
 u8 kr_assoc_lane_flags(const struct kr_assoc *a);
 u64 kr_assoc_lane_deadline(const struct kr_assoc *a, const struct kr_lane *l);
 void kr_assoc_lanes_timeout(struct kr_assoc *a);
+/* Is there anything by lanes that the peer will answer? */
+bool kr_assoc_is_lane_asked(const struct kr_assoc *a);
 struct kr_vqp *kr_assoc_find_unconfirmed(struct kr_assoc *a, u64 peer_id);
 struct list_head *kr_assoc_bucket(struct kr_assoc *a, u64 peer_id);
 void kr_assoc_reply(struct kr_assoc *a, u8 type, u64 dst, u64 src, u32 code);

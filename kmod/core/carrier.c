@@ -114,6 +114,10 @@ static bool take(struct kr_assoc *a, struct kr_lane *l, const struct kr_hdr *h,
 	if (h->tag != a->local_id || !is_answered(a, l, h) || (h->pn && h->pn != l->taken + 1))
 		return false;
 	a->heard_ns = a->now;
+	/* Ours may be gone without anybody here knowing: nothing goes by it any more. */
+	if ((h->flags & KR_PF_NO_PATH) && !a->is_peer_deaf)
+		kr_assoc_ping(a);
+	/* Only lanes say so: what comes by UD may have been under way when it became deaf. */
 	a->is_peer_deaf = h->flags & KR_PF_NO_PATH;
 	if (!kr_assoc_take_messages(a, body, body + h->body_len))
 		return false;
@@ -162,6 +166,18 @@ u64 kr_assoc_lane_deadline(const struct kr_assoc *a, const struct kr_lane *l)
 	if (l->ack_ns > a->now)
 		when = min(when, l->ack_ns);
 	return when;
+}
+
+bool kr_assoc_is_lane_asked(const struct kr_assoc *a)
+{
+	const struct kr_lane *l;
+
+	if (a->is_lane_ping_due)
+		return true;
+	list_for_each_entry(l, &a->lanes, node)
+		if (l->state == KR_LANE_UP && kr_lane_waits_since(l))
+			return true;
+	return false;
 }
 
 static void lane_timeout(struct kr_assoc *a, struct kr_lane *l)

@@ -179,6 +179,7 @@ enum kr_check kr_assoc_check(const struct kr_assoc *a, u64 host_timeout_ns, u64 
 	if (!a->nr_vqps)
 		return now - max(a->heard_ns, a->buried_ns) >= KR_LAST_WORDS_NS ?
 		       KR_CHECK_END : KR_CHECK_ASK;
-	return host_timeout_ns && silent_ns > host_timeout_ns ?
+	/* Lanes that are up are asked in turn whether it is alive. */
+	return host_timeout_ns && silent_ns > host_timeout_ns && !a->nr_up ?
 	       KR_CHECK_END : KR_CHECK_ASK;
 }

@@ -350,7 +350,6 @@ static void path_proven(struct kr_assoc *a)
 {
 	a->heard_ns = a->now;
 	a->is_silent_told = false;
-	a->is_peer_deaf = false;
 	/* Before the peer has named its id this packet proves none. */
 	a->is_proven |= a->remote_id != 0;
 	if (a->path == KR_PATH_READY || !a->remote_id || !a->remote.qpn)

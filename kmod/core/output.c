@@ -177,7 +177,10 @@ static void put_data(struct kr_vqp *v, struct packet *pk)
 
 enum { DATA_ROOM_MIN = KR_DATA_LEN + 64 };
 
-/* DATA of the VQPs on @list in turn; a VQP with more to send goes to the end. */
+/*
+ * DATA of the VQPs on @list in turn; a VQP with more to send goes to the end.  From data
+ * it may go to bulk, as lanes run after the path; what lanes began they finish.
+ */
 static void put_all_data(struct kr_assoc *a, struct list_head *list, struct packet *pk)
 {
 	struct kr_vqp *v;
@@ -186,7 +189,10 @@ static void put_all_data(struct kr_assoc *a, struct list_head *list, struct pack
 		v = list_first_entry(list, struct kr_vqp, data);
 		list_del_init(&v->data);
 		put_data(v, pk);
-		kr_vqp_pump(v);
+		if (list == &a->bulk && kr_tx_is_sendable(&v->tx, v->cork))
+			list_add_tail(&v->data, list);
+		else
+			kr_vqp_pump(v);
 		kr_vqp_tick(v, a->now);
 	}
 }
@@ -382,7 +388,8 @@ u32 kr_assoc_lane_output(struct kr_assoc *a, struct kr_lane *l, u8 *p, u64 now)
 		h.pn = kr_lane_commit(l, pk.rec, now);
 	h.ack = l->taken;
 	l->told = l->taken;
-	l->ack_ns = 0;
+	/* News that did not fit follow in the next packet. */
+	l->ack_ns = list_empty(&a->news) ? 0 : now;
 	kr_wire_put_hdr(p, &h);
 	l->tx_packets++;
 	l->tx_bytes += pk.at - p;

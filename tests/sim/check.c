@@ -182,6 +182,20 @@ static void check_conn(const struct sim *s, const struct sim_conn *c)
 			 c->nr, c->server->err);
 }
 
+/* What went by lanes was answered, or went another way. */
+static void check_lanes(const struct sim *s, const struct sim_peer *p)
+{
+	const struct kr_assoc *a = &p->assoc->a;
+	const struct kr_lane *l;
+
+	list_for_each_entry(l, &a->lanes, node)
+		if (kr_lane_waits_since(l) || l->ack_ns)
+			sim_fail(s, "host %u: a lane to %u waits for an answer", p->host->nr,
+				 p->to);
+	if (!list_empty(&a->bulk) || !list_empty(&a->data))
+		sim_fail(s, "host %u: VQPs to %u wait for their turn", p->host->nr, p->to);
+}
+
 static void check_host(const struct sim *s, const struct sim_host *h)
 {
 	const struct kr_assoc *a;
@@ -196,6 +210,7 @@ static void check_host(const struct sim *s, const struct sim_host *h)
 		if (a->nr_vqps || a->nr_tombs || a->ch.inflight)
 			sim_fail(s, "host %u: %u VQPs, %u tombstones, %u packets in flight to %u are left",
 				 h->nr, a->nr_vqps, a->nr_tombs, a->ch.inflight, p->to);
+		check_lanes(s, p);
 	}
 }
 
@@ -259,6 +274,21 @@ static u64 nr_pairs(struct sim *s)
 	return nr;
 }
 
+/* Lanes bridge the time without a path, which comes back when it can. */
+static void check_paths(struct sim *s)
+{
+	const struct sim_peer *p;
+	u32 i;
+
+	for (i = 0; i < s->cfg.hosts; i++)
+		sim_for_each_peer(p, &s->hosts[i])
+			if (p->assoc && !p->assoc->a.is_loop && p->assoc->a.nr_vqps &&
+			    (p->assoc->a.path != KR_PATH_READY ||
+			     kr_channel_is_silent(&p->assoc->a.ch)))
+				sim_fail(s, "host %u has no path to %u, with connections",
+					 i, p->to);
+}
+
 void sim_check_idle(struct sim *s, u64 window_ns)
 {
 	u64 allowed = nr_pairs(s) * (window_ns / KR_KEEPALIVE_NS + 2) * 4;
@@ -273,6 +303,7 @@ void sim_check_idle(struct sim *s, u64 window_ns)
 	while (sim_step(s, window_ns))
 		;
 	check_halves(s);
+	check_paths(s);
 	check_orphans(s);
 	if (s->nr_packets - before > allowed)
 		sim_fail(s, "%lu packets while idle, %lu are enough",

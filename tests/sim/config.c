@@ -30,7 +30,7 @@ static const struct {
 	NAME(wrap), NAME(storm), NAME(leave),
 	NAME(pauses), NAME(pause_ns), NAME(jumps), NAME(jump_ns),
 	NAME(late_ns), NAME(rash), NAME(options), NAME(unlistens), NAME(local),
-	NAME(small_tables), NAME(faults), NAME(skip), NAME(last),
+	NAME(lanes), NAME(lane_deaths), NAME(small_tables), NAME(faults), NAME(skip), NAME(last),
 #undef NAME
 };
 
@@ -161,6 +161,8 @@ static void draw_later(struct sim_cfg *c, struct sim_prng *r)
 	c->unlistens = maybe(r, 150000, 1, 20);
 	c->small_tables = sim_chance(r, 150000);
 	c->local = maybe(r, 250000, 10000, SIM_PPM);
+	c->lanes = maybe(r, 500000, 1, 200);
+	c->lane_deaths = maybe(r, 600000, 100, 100000);
 }
 
 /* No reason for any connection to end with an error: see sim_check_end(). */

@@ -2,8 +2,7 @@
 /* Faults that happen at a time: drawn at the start, undone at the end. */
 #include "sim.h"
 
-/* One side of some connection: of many hosts most may have none. */
-static struct sim_peer *any_peer(struct sim *s)
+struct sim_peer *sim_any_peer(struct sim *s)
 {
 	const struct sim_conn *c = &s->conns[sim_below(&s->rng, s->cfg.conns)];
 	bool is_client = sim_chance(&s->rng, SIM_PPM / 2);
@@ -14,12 +13,12 @@ static struct sim_peer *any_peer(struct sim *s)
 
 struct sim_host *sim_any_host(struct sim *s)
 {
-	return any_peer(s)->host;
+	return sim_any_peer(s)->host;
 }
 
 static void on_partition(struct sim *s, void *obj, u64 arg)
 {
-	struct sim_peer *p = any_peer(s);
+	struct sim_peer *p = sim_any_peer(s);
 	u64 until = s->now + sim_spread(&s->rng, KR_MSEC, s->cfg.outage_ns);
 	u64 way = sim_below(&s->rng, 3);
 
@@ -29,6 +28,8 @@ static void on_partition(struct sim *s, void *obj, u64 arg)
 		p->link.blocked_ns = until;
 	if (way != 2)
 		sim_peer(s, p->to, p->host->nr)->link.blocked_ns = until;
+	if (p->assoc)
+		sim_lanes_broken(p->assoc);
 }
 
 /* The programs of the host die with it; nobody else is told. */
@@ -44,7 +45,7 @@ static void on_reboot(struct sim *s, void *obj, u64 arg)
 /* One side forgets an association without a reboot. */
 static void on_drop(struct sim *s, void *obj, u64 arg)
 {
-	sim_peer_gone(any_peer(s), ECONNRESET);
+	sim_peer_gone(sim_any_peer(s), ECONNRESET);
 }
 
 static void on_path_return(struct sim *s, void *obj, u64 arg)
@@ -75,6 +76,7 @@ static void on_path_lost(struct sim *s, void *obj, u64 arg)
 		if (!p->assoc || p->assoc->a.is_loop)
 			continue;
 		sim_met_assoc(&p->assoc->a, SIM_MET_LOST);
+		sim_lanes_broken(p->assoc);
 		kr_assoc_path_lost(&p->assoc->a, sim_clock(h));
 		sim_peer_run(p);
 	}
@@ -135,6 +137,7 @@ void sim_fault_start(struct sim *s)
 	sim_stale_start(s);
 	sim_forge_start(s);
 	sim_fault_plan(s, s->cfg.unlistens, on_unlisten);
+	sim_lanes_start(s);
 	sim_prng_init(&sim_env.rng, s->seed ^ 0x6d656d);
 	sim_env.fail = s->cfg.nomem;
 }

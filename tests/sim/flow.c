@@ -168,6 +168,7 @@ static const struct kr_ops flow_ops = {
 	.arm = arm,
 	.path_event = sim_path_event,
 	.path_req = sim_path_req,
+	.lane_failed = sim_lane_failed,
 };
 
 void flow_connect(struct flow *f, u32 from, u32 to)

@@ -93,6 +93,7 @@ void sim_hosts_clean(struct sim *s)
 			free(p);
 		free(s->hosts[i].done_ns);
 	}
+	sim_lanes_clean(s);
 	sim_map_clean(&s->peers);
 	sim_map_clean(&s->assocs);
 	sim_map_clean(&s->ids);
@@ -242,6 +243,9 @@ void sim_peer_run(struct sim_peer *p)
 	run = kr_assoc_run(&p->assoc->a, &port_ops, p, now);
 	if (run == KR_RUN_STARVED)
 		starve(p);
+	/* A lane that has no slot says so itself when there is one. */
+	if (kr_assoc_run_lanes(&p->assoc->a, now) == KR_RUN_NO_MEMORY)
+		run = KR_RUN_NO_MEMORY;
 	when = kr_assoc_run_at(&p->assoc->a, run, now);
 	if (!kr_timer_moves(p->timer_ns, &when, now))
 		return;
@@ -400,6 +404,7 @@ void sim_peer_prove(struct sim_peer *p, const struct kr_hello *answer)
 
 static void free_assoc(struct sim_assoc *as)
 {
+	sim_lanes_end(as);
 	kr_assoc_clean(&as->a);
 	list_del_init(&as->node);
 	free(as);
@@ -438,6 +443,9 @@ void sim_peer_gone(struct sim_peer *p, int err)
 		sim_map_remove(&s->assocs, as->a.local_id);
 	p->assoc = NULL;
 	as->err = err;
+	/* Before its VQPs or after them. */
+	if (!list_empty(&as->a.lanes) && sim_chance(&s->rng, SIM_PPM / 2))
+		sim_lanes_end(as);
 	list_add_tail(&as->node, &h->ending);
 	sim_host_at(h, s->now + sim_spread(&s->rng, SIM_WORKER_NS, 100 * SIM_WORKER_NS),
 		    on_ending, h, as->nr);
@@ -591,4 +599,5 @@ const struct kr_ops sim_ops = {
 	.arm = sim_arm,
 	.path_event = sim_path_event,
 	.path_req = sim_path_req,
+	.lane_failed = sim_lane_failed,
 };

@@ -13,6 +13,7 @@
  *   pool     blocks of memory that come and go all the time
  *   net      packets between hosts: rate, delay, loss, duplication, partition
  *   hello    who is there, asked and answered
+ *   lane     reliable carriers of associations, and how they die
  *   host     what the kernel glue does: associations, paths, slots, GONE
  *   user     what programs do: connect, write, read, shutdown, close
  *   clock    hosts that stand still, clocks that jump, timers that are late
@@ -48,6 +49,7 @@ enum { SIM_QPN_ASK, SIM_QPN_ANSWER, SIM_QPN_MIN };
 
 struct sim;
 struct sim_host;
+struct sim_assoc;
 
 /* How much of everything; times in ns, chances per million. */
 struct sim_cfg {
@@ -63,6 +65,7 @@ struct sim_cfg {
 	u64 pauses, pause_ns, jumps, jump_ns, late_ns;
 	u64 rash, options, unlistens;
 	u64 local;			/* connections within a host */
+	u64 lanes, lane_deaths;		/* asked for; chance for each packet on one */
 	u64 small_tables;		/* 1: an association has few VQP slots */
 	u64 faults, skip;		/* the first ones happen; a bit for each that does not */
 	u64 last;			/* 0: no connections at the end */
@@ -175,6 +178,55 @@ u64 sim_net_queued(const struct sim_host *h);
 /* The packet arrives at once.  @is_checked: it is for no VQP but those of @from. */
 void sim_net_inject(struct sim *s, u32 from, u32 to, const u8 *bytes, u32 len,
 		    bool is_checked);
+
+/* lane.c */
+enum sim_lane_state {
+	SIM_LANE_PLANNED,		/* packets that come wait until it is open */
+	SIM_LANE_OPEN,
+	SIM_LANE_CLOSED,
+};
+
+/* What one host has of a lane. */
+struct sim_lane_end {
+	struct kr_lane l;
+	struct sim_lane *lane;
+	struct sim_peer *peer;
+	struct sim_assoc *as;		/* while it is open */
+	u64 assoc_nr;
+	enum sim_lane_state state;
+	struct kr_lane_terms terms;
+	u32 nr_slots, nr_busy;
+	bool is_starved;
+	bool is_taking;			/* core takes a packet right now */
+	bool is_gone;			/* nothing that it sends arrives any more */
+	u64 free_ns;			/* its device is busy until then */
+	u64 stall_ns;			/* nothing that it sends arrives until then */
+	u64 arrive_ns;			/* when its last packet does */
+	u64 pn;				/* the last number that it sent */
+	u64 heard;			/* the last acknowledgement that came */
+	struct list_head coming;	/* packets that are under way to it */
+	u32 nr_early;			/* of them came before it was open */
+};
+
+struct sim_lane {
+	u32 nr;
+	struct sim_lane *next;
+	struct sim_lane_end ends[2];
+};
+
+void sim_lanes_start(struct sim *s);
+void sim_lanes_clean(struct sim *s);
+/* Both ends, at once, with all that is allowed. */
+struct sim_lane *sim_lane_open(struct sim_peer *p, bool is_last);
+/* Nothing that end @from sends arrives any more, or for @ns. */
+void sim_lane_silence(struct sim_lane *lane, u32 from);
+void sim_lane_stall(struct sim_lane *lane, u32 from, u64 ns);
+/* The way of the association's packets is gone, and of some lanes as well. */
+void sim_lanes_broken(struct sim_assoc *as);
+/* The association ends: its lanes are closed. */
+void sim_lanes_end(struct sim_assoc *as);
+/* A part of struct kr_ops. */
+void sim_lane_failed(struct kr_assoc *a, struct kr_lane *l);
 
 /* stale.c */
 void sim_stale_keep(struct sim *s, const struct sim_packet *p);
@@ -370,6 +422,8 @@ bool sim_fault_hits(struct sim *s, u32 ppm);
 /* @fn happens @nr times while programs work. */
 void sim_fault_plan(struct sim *s, u64 nr, sim_fn fn);
 struct sim_host *sim_any_host(struct sim *s);
+/* One side of some connection: of many hosts most may have none. */
+struct sim_peer *sim_any_peer(struct sim *s);
 
 /* wrap.c */
 void sim_wrap_assoc(struct sim *s, struct kr_assoc *a);
@@ -516,6 +570,8 @@ struct sim {
 	const struct kr_ops *ops;	/* whose programs run */
 	sim_drop_fn drops;		/* NULL: only chance decides */
 	struct sim_host *hosts;
+	struct sim_lane *lanes;		/* all, the last one first */
+	u32 nr_lanes;
 	struct sim_map peers;		/* by both hosts */
 	struct sim_map assocs;		/* by tag */
 	struct sim_map ids;		/* of VQPs, with their association */

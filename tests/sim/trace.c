@@ -106,6 +106,10 @@ static void print_ack(const struct kr_hdr *h)
 
 	if (!h->ack)
 		return;
+	if (h->lane) {
+		print_value("took", h->ack);
+		return;
+	}
 	print_value("ack", h->ack);
 	for (back = 0; back < KR_SACK_BITS && back + 2 < h->ack; back++) {
 		if (h->sack[back / 64] >> (back % 64) & 1)
@@ -199,7 +203,8 @@ void sim_trace(struct sim *s, const char *what, u32 from, u32 to, const u8 *p,
 	if (h.pn)
 		printf(" #%lu", (unsigned long)h.pn);
 	print_ack(&h);
-	printf("%s |", h.flags & KR_PF_ACK_NOW ? " ACK_NOW" : "");
+	printf("%s%s |", h.flags & KR_PF_ACK_NOW ? " ACK_NOW" : "",
+	       h.flags & KR_PF_NO_PATH ? " NO_PATH" : "");
 	p += KR_HDR_LEN;
 	end = p + h.body_len;
 	while (p != end && kr_wire_get_msg(&p, end, &m))
