@@ -55,6 +55,7 @@ struct kr_lane {
 };
 
 /* A zeroed lane may be asked these as well. */
+bool kr_lane_is_open(const struct kr_lane *l);	/* UP or in DOUBT */
 bool kr_lane_has_credit(const struct kr_lane *l);
 bool kr_lane_is_ack_due(const struct kr_lane *l, u64 now);
 

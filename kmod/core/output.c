@@ -357,14 +357,25 @@ static void put_all(struct kr_assoc *a, struct packet *pk)
 	}
 }
 
+/*
+ * Of a packet for news: for as many as KR_LANE_ACK_EVERY packets bring.  Two peers that
+ * both fill theirs send no acknowledgement alone.
+ */
+static u32 news_room(const struct kr_assoc *a, const struct kr_lane *l)
+{
+	u32 len = KR_LANE_ACK_EVERY * KR_PKT_MSGS_MAX * (KR_MSG_HDR_LEN + KR_WINDOW_LEN);
+
+	return list_empty(&a->news) ? 0 : min(len, l->size / 2);
+}
+
 u32 kr_assoc_lane_output(struct kr_assoc *a, struct kr_lane *l, u8 *p, u64 now)
 {
-	struct packet pk = { .at = p + KR_HDR_LEN, .end = p + l->size };
+	struct packet pk = { .at = p + KR_HDR_LEN, .end = p + l->size - news_room(a, l) };
 	struct kr_hdr h = { .lane = 1, .tag = a->remote_id };
 	bool is_all = kr_assoc_is_by_lanes(a);
 
 	a->now = now;
-	if (a->is_ended)
+	if (a->is_ended || !kr_lane_is_open(l))
 		return 0;
 	if (is_lane_usable(a, l, is_all))
 		pk.rec = kr_lane_begin(l);
@@ -375,6 +386,7 @@ u32 kr_assoc_lane_output(struct kr_assoc *a, struct kr_lane *l, u8 *p, u64 now)
 	pk.is_numbered = pk.at != p + KR_HDR_LEN;
 	if (!pk.is_numbered && !kr_lane_is_ack_due(l, now))
 		return 0;
+	pk.end = p + l->size;
 	put_news(a, &pk);
 	h.flags = kr_assoc_lane_flags(a);
 	h.body_len = pk.at - p - KR_HDR_LEN;
@@ -395,7 +407,7 @@ bool kr_assoc_lane_has_output(const struct kr_assoc *a, const struct kr_lane *l,
 {
 	bool is_all = kr_assoc_is_by_lanes(a);
 
-	if (a->is_ended || l->state == KR_LANE_FAILED)
+	if (a->is_ended || !kr_lane_is_open(l))
 		return false;
 	if (kr_lane_is_ack_due(l, now))
 		return true;
