@@ -256,9 +256,11 @@ int kr_assoc_path_req(struct kr_assoc *a, const struct kr_end *local,
 void kr_assoc_path_rep(struct kr_assoc *a, const struct kr_path_msg *pm, u64 now)
 {
 	a->now = now;
-	/* Another packet of the peer was the proof before. */
-	if (a->path == KR_PATH_READY)
+	/* Another packet of the peer was the proof before, and it still waits for ours. */
+	if (a->path == KR_PATH_READY) {
+		a->is_ping_due |= pm->peer_assoc == a->local_id;
 		return;
+	}
 	if (a->is_ended || a->path != KR_PATH_PROBING ||
 	    pm->peer_assoc != a->local_id ||
 	    memcmp(pm->instance, a->peer_instance, 16) ||
@@ -329,6 +331,19 @@ static u64 path_deadline(const struct kr_assoc *a)
 	return when;
 }
 
+/* When a lane shall ask whether the peer is there: the path cannot, and all are idle. */
+static u64 lane_ask_ns(const struct kr_assoc *a)
+{
+	struct kr_lane *l;
+
+	if (!kr_assoc_is_by_lanes(a) || !(a->nr_vqps || a->nr_tombs) || a->is_lane_ping_due)
+		return KR_NEVER;
+	list_for_each_entry(l, &a->lanes, node)
+		if (l->state == KR_LANE_UP && kr_lane_waits_since(l))
+			return KR_NEVER;
+	return a->heard_ns + keepalive_ns(a);
+}
+
 u64 kr_assoc_deadline(const struct kr_assoc *a)
 {
 	struct kr_lane *l;
@@ -336,7 +351,7 @@ u64 kr_assoc_deadline(const struct kr_assoc *a)
 
 	if (a->is_ended || a->is_loop)
 		return KR_NEVER;
-	when = path_deadline(a);
+	when = min(path_deadline(a), lane_ask_ns(a));
 	list_for_each_entry(l, &a->lanes, node)
 		when = min(when, kr_assoc_lane_deadline(a, l));
 	return when;
@@ -359,6 +374,7 @@ void kr_assoc_timeout(struct kr_assoc *a, u64 now)
 	if (a->is_ended)
 		return;
 	kr_assoc_lanes_timeout(a);
+	a->is_lane_ping_due |= now >= lane_ask_ns(a);
 	if (a->path == KR_PATH_PROBING) {
 		path_timeout(a, now);
 		return;

@@ -179,6 +179,7 @@ enum kr_check kr_assoc_check(const struct kr_assoc *a, u64 host_timeout_ns, u64 
 	if (!a->nr_vqps)
 		return now - max(a->heard_ns, a->buried_ns) >= KR_LAST_WORDS_NS ?
 		       KR_CHECK_END : KR_CHECK_ASK;
-	return host_timeout_ns && silent_ns > host_timeout_ns ?
+	/* A lane that is up asks the peer itself, and goes when that is gone. */
+	return host_timeout_ns && !a->nr_up && silent_ns > host_timeout_ns ?
 	       KR_CHECK_END : KR_CHECK_ASK;
 }

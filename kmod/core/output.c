@@ -341,7 +341,8 @@ bool kr_assoc_has_output(const struct kr_assoc *a, u64 now)
 /* May it send packets that need credit? */
 static bool is_lane_usable(const struct kr_assoc *a, const struct kr_lane *l, bool is_all)
 {
-	return l->state == KR_LANE_UP && kr_lane_has_credit(l) && (is_all || !l->is_last);
+	return l->state == KR_LANE_UP && kr_lane_has_credit(l) &&
+	       (!l->is_last || (is_all && !a->nr_bulk_up));
 }
 
 static void put_all(struct kr_assoc *a, struct packet *pk)
