@@ -111,8 +111,11 @@ static bool is_answered(struct kr_assoc *a, struct kr_lane *l, const struct kr_h
 static bool take(struct kr_assoc *a, struct kr_lane *l, const struct kr_hdr *h,
 		 const u8 *body)
 {
-	if (h->tag != a->local_id || !is_answered(a, l, h) || (h->pn && h->pn != l->taken + 1))
+	a->stats.rx_bytes += h->body_len;
+	if (h->tag != a->local_id || !is_answered(a, l, h) || (h->pn && h->pn != l->taken + 1)) {
+		a->stats.rx_malformed++;
 		return false;
+	}
 	a->heard_ns = a->now;
 	/* Ours may be gone without anybody here knowing: nothing goes by it any more. */
 	if ((h->flags & KR_PF_NO_PATH) && !a->is_peer_deaf)
@@ -130,21 +133,19 @@ void kr_assoc_lane_input(struct kr_assoc *a, struct kr_lane *l, const u8 *p, u32
 			 u64 now)
 {
 	struct kr_hdr h;
-	bool is_taken;
+	bool is_one;
 
 	a->now = now;
-	if (a->is_ended || (l->state != KR_LANE_UP && l->state != KR_LANE_DOUBT))
+	if (a->is_ended || !kr_lane_is_open(l))
 		return;
 	l->rx_packets++;
 	l->rx_bytes += len;
 	a->stats.rx_packets++;
-	a->stats.rx_bytes += len;
-	is_taken = kr_wire_get_hdr(p, len, &h) && h.lane && take(a, l, &h, p + KR_HDR_LEN);
-	if (!is_taken && !a->is_ended) {
-		/* It is reliable, so the peer is wrong, and what follows means nothing. */
-		a->stats.rx_malformed++;
+	is_one = kr_wire_get_hdr(p, len, &h) && h.lane;
+	a->stats.rx_malformed += !is_one;
+	/* It is reliable, so the peer is wrong, and what follows means nothing. */
+	if ((!is_one || !take(a, l, &h, p + KR_HDR_LEN)) && !a->is_ended)
 		fail(a, l);
-	}
 	kr_assoc_tick_touched(a);
 }
 

@@ -7,6 +7,11 @@ static struct kr_sent *record(const struct kr_lane *l, u64 pn)
 	return l->sent[pn % KR_LANE_CREDITS_MAX];
 }
 
+bool kr_lane_is_open(const struct kr_lane *l)
+{
+	return l->state == KR_LANE_UP || l->state == KR_LANE_DOUBT;
+}
+
 bool kr_lane_has_credit(const struct kr_lane *l)
 {
 	return l->next_pn - 1 - l->acked < l->credits;

@@ -48,6 +48,7 @@ struct kr_lane {
 	u64 taken;			/* number of the last packet */
 	u64 told;			/* of it the peer knows */
 	u64 ack_ns;			/* acknowledgement due, 0: none */
+	bool is_behind;			/* the last packet had no room for all news */
 	/* when anything but acknowledgements went or came */
 	u64 used_ns;
 
@@ -55,6 +56,7 @@ struct kr_lane {
 };
 
 /* A zeroed lane may be asked these as well. */
+bool kr_lane_is_open(const struct kr_lane *l);	/* UP or in DOUBT */
 bool kr_lane_has_credit(const struct kr_lane *l);
 bool kr_lane_is_ack_due(const struct kr_lane *l, u64 now);
 

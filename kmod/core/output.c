@@ -347,7 +347,8 @@ bool kr_assoc_has_output(const struct kr_assoc *a, u64 now)
 /* May it send packets that need credit? */
 static bool is_lane_usable(const struct kr_assoc *a, const struct kr_lane *l, bool is_all)
 {
-	return l->state == KR_LANE_UP && kr_lane_has_credit(l) && (is_all || !l->is_last);
+	return l->state == KR_LANE_UP && kr_lane_has_credit(l) &&
+	       (!l->is_last || (is_all && !a->nr_bulk_up));
 }
 
 static void put_all(struct kr_assoc *a, struct packet *pk)
@@ -363,14 +364,34 @@ static void put_all(struct kr_assoc *a, struct packet *pk)
 	}
 }
 
+/*
+ * Of a packet for news: for as many as KR_LANE_ACK_EVERY packets bring.  Two peers that
+ * both fill theirs send no acknowledgement alone.
+ */
+static u32 news_room(const struct kr_assoc *a, const struct kr_lane *l)
+{
+	u32 len = KR_LANE_ACK_EVERY * KR_PKT_MSGS_MAX * (KR_MSG_HDR_LEN + KR_WINDOW_LEN);
+
+	return list_empty(&a->news) ? 0 : min(len, l->size / 2);
+}
+
+/*
+ * News that did not fit follow in a packet that needs credit: of acknowledgements alone
+ * there is at most one for each numbered packet, and the peer has room for that many.
+ */
+static bool is_behind(const struct kr_assoc *a, const struct kr_lane *l)
+{
+	return l->is_behind && !list_empty(&a->news);
+}
+
 u32 kr_assoc_lane_output(struct kr_assoc *a, struct kr_lane *l, u8 *p, u64 now)
 {
-	struct packet pk = { .at = p + KR_HDR_LEN, .end = p + l->size };
+	struct packet pk = { .at = p + KR_HDR_LEN, .end = p + l->size - news_room(a, l) };
 	struct kr_hdr h = { .lane = 1, .tag = a->remote_id };
 	bool is_all = kr_assoc_is_by_lanes(a);
 
 	a->now = now;
-	if (a->is_ended)
+	if (a->is_ended || !kr_lane_is_open(l))
 		return 0;
 	if (is_lane_usable(a, l, is_all))
 		pk.rec = kr_lane_begin(l);
@@ -378,9 +399,10 @@ u32 kr_assoc_lane_output(struct kr_assoc *a, struct kr_lane *l, u8 *p, u64 now)
 		put_all(a, &pk);
 	if (pk.rec)
 		put_all_data(a, &a->bulk, &pk);
-	pk.is_numbered = pk.at != p + KR_HDR_LEN;
+	pk.is_numbered = pk.at != p + KR_HDR_LEN || (pk.rec && is_behind(a, l));
 	if (!pk.is_numbered && !kr_lane_is_ack_due(l, now))
 		return 0;
+	pk.end = p + l->size;
 	put_news(a, &pk);
 	h.flags = kr_assoc_lane_flags(a);
 	h.body_len = pk.at - p - KR_HDR_LEN;
@@ -388,8 +410,8 @@ u32 kr_assoc_lane_output(struct kr_assoc *a, struct kr_lane *l, u8 *p, u64 now)
 		h.pn = kr_lane_commit(l, pk.rec, now);
 	h.ack = l->taken;
 	l->told = l->taken;
-	/* News that did not fit follow in the next packet. */
-	l->ack_ns = list_empty(&a->news) ? 0 : now;
+	l->ack_ns = 0;
+	l->is_behind = !list_empty(&a->news);
 	kr_wire_put_hdr(p, &h);
 	l->tx_packets++;
 	l->tx_bytes += pk.at - p;
@@ -402,13 +424,13 @@ bool kr_assoc_lane_has_output(const struct kr_assoc *a, const struct kr_lane *l,
 {
 	bool is_all = kr_assoc_is_by_lanes(a);
 
-	if (a->is_ended || l->state == KR_LANE_FAILED)
+	if (a->is_ended || !kr_lane_is_open(l))
 		return false;
 	if (kr_lane_is_ack_due(l, now))
 		return true;
 	if (!is_lane_usable(a, l, is_all))
 		return false;
-	return !list_empty(&a->bulk) ||
+	return !list_empty(&a->bulk) || is_behind(a, l) ||
 	       (is_all && (a->nr_replies || !list_empty(&a->tomb_control) ||
 			   !list_empty(&a->control) || !list_empty(&a->confirm) ||
 			   !list_empty(&a->data) || a->is_lane_ping_due));

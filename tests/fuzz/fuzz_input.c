@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * fuzz_input: any packets of a peer that knows our tag, into both ends of an
- * association with VQPs in each state.  Bounds hold, what is sent is well formed,
+ * fuzz_input: any packets of a peer that knows our tag, by UD and by a lane, into both
+ * ends of an association with VQPs in each state.  Bounds hold, what is sent is well formed,
  * a VQP changes only as PROTOCOL.md section 6 says, and a message for nobody
  * changes none and gets the answer of that table.
  *
@@ -9,7 +9,7 @@
  * before it, the second how long it is.
  */
 #include "fuzz.h"
-#include "unit/pair.h"
+#include "unit/lanes.h"
 
 enum {
 	HOW_NUMBERED = 0x01,		/* with the next number */
@@ -17,6 +17,8 @@ enum {
 	HOW_PASS = 0x04,		/* time passes after it */
 	HOW_AIM = 0x08,			/* dst and src select a VQP and are replaced by its ids */
 	HOW_CLIENT = 0x10,		/* into the side that connects */
+	HOW_LANE = 0x20,		/* by the lane; its sender has no path */
+	HOW_RAW = 0x40,			/* by the lane, its header as well */
 };
 
 enum { VQPS_USED = VQPS - 8 };
@@ -35,8 +37,10 @@ static void start(void)
 	memset(clients, 0, sizeof(clients));
 	memset(servers, 0, sizeof(servers));
 	nr_incoming = 0;
+	nr_lanes_failed = 0;
 	now = KR_SEC;
 	pair_init();
+	lane_open(0, false);
 	dial(0);
 	dial(1);
 	pass(5 * KR_MSEC);
@@ -58,6 +62,7 @@ static void stop(void)
 {
 	int i;
 
+	lane_break(0);
 	for (i = 0; i < 2; i++) {
 		kr_assoc_end(&assocs[i]);
 		while (kr_assoc_abort_some(&assocs[i], ECONNRESET, now))
@@ -90,12 +95,24 @@ static void check_vqp(const struct kr_vqp *v)
 	check(v->state != KR_VQP_OPEN || v->peer_id);
 }
 
+static void check_lane(const struct kr_assoc *a, const struct kr_lane *l)
+{
+	bool is_up = l->state == KR_LANE_UP;
+
+	check(a->nr_up == is_up && a->nr_bulk_up == is_up && a->nr_lanes == 1);
+	check(l->acked < l->next_pn && l->next_pn - 1 - l->acked <= l->credits);
+	check(l->told <= l->taken);
+	check(is_up || list_empty(&a->bulk));
+	check(a->nr_up || !a->is_peer_deaf);
+}
+
 static void check_bounds(void)
 {
 	const struct kr_assoc *a;
 	int i;
 
 	for (a = assocs; a < assocs + 2; a++) {
+		check_lane(a, lane_of(0, a - assocs));
 		check(a->nr_tombs <= KR_TOMBS_MAX && a->nr_replies <= KR_REPLIES_MAX);
 		check(a->ch.inflight <= a->ch.next_pn - a->ch.low_pn);
 		check(a->ch.next_pn - a->ch.low_pn <= KR_SENT_RING);
@@ -124,6 +141,8 @@ static void drain(int from)
 			check(kr_wire_get_msg(&body, end, &m));
 		give(!from, p, len);
 	}
+	check(kr_assoc_run_lanes(&assocs[from], now) == KR_RUN_DONE);
+	lanes_arrive(from);
 }
 
 #define TO(state) (1u << KR_VQP_##state)
@@ -212,40 +231,90 @@ static void aim(struct kr_assoc *a, u8 *msg)
 		put_unaligned_be64(users[msg[23]].v.peer_id, msg + 16);
 }
 
-static void input_packet(struct kr_assoc *a, struct kr_hdr *h, u8 *body, u8 how)
+static void aim_all(struct kr_assoc *a, const u8 *at, const u8 *end)
 {
-	const u8 *at, *end = body + h->body_len;
 	struct kr_msg m;
 
-	for (at = body; how & HOW_AIM && kr_wire_get_msg(&at, end, &m);)
+	while (kr_wire_get_msg(&at, end, &m))
 		aim(a, (u8 *)m.body - KR_MSG_HDR_LEN);
-	at = body;
+}
+
+static void input_packet(struct kr_assoc *a, struct kr_hdr *h, u8 *body, u8 how)
+{
+	const u8 *at = body, *end = body + h->body_len;
+	struct kr_msg m;
+
+	if (how & HOW_AIM)
+		aim_all(a, body, end);
 	if (!h->ack && !a->is_ended && kr_wire_get_msg(&at, end, &m) && at == end)
 		input_message(a, h, &m);
 	else
 		kr_assoc_input(a, h, body, now);
 }
 
-static size_t packet(const u8 *p, size_t len)
+static void renew_lane(void)
 {
-	int to = p[0] & HOW_CLIENT ? CLIENT : SERVER;
+	if (lane_of(0, CLIENT)->state != KR_LANE_FAILED &&
+	    lane_of(0, SERVER)->state != KR_LANE_FAILED)
+		return;
+	lane_break(0);
+	lane_open(0, false);
+}
+
+/* By the lane @use bytes of @p: any at all, or the body of a packet with the next number. */
+static void lane_packet(int to, const u8 *p, u32 use, u8 how)
+{
+	struct kr_lane *l = lane_of(0, to);
+	struct kr_hdr h = { .lane = 1, .flags = KR_PF_NO_PATH, .tag = assocs[to].local_id };
+	u32 hdr_len = how & HOW_RAW ? 0 : KR_HDR_LEN;
+	u8 *bytes = malloc(hdr_len + use + 1);
+	u32 before;
+
+	renew_lane();
+	before = nr_lanes_failed;
+	h.body_len = use;
+	h.pn = how & HOW_NUMBERED ? l->taken + 1 : 0;
+	h.ack = how & HOW_ACK ? l->next_pn - 1 : l->acked;
+	if (hdr_len)
+		kr_wire_put_hdr(bytes, &h);
+	memcpy(bytes + hdr_len, p, use);
+	if (hdr_len && how & HOW_AIM)
+		aim_all(&assocs[to], bytes + hdr_len, bytes + hdr_len + use);
+	kr_assoc_lane_input(&assocs[to], l, bytes, hdr_len + use, now);
+	free(bytes);
+	check(nr_lanes_failed == before + (l->state == KR_LANE_FAILED));
+	check_bounds();
+	drain(to);
+}
+
+/* Into @to by UD. */
+static void ud_packet(int to, const u8 *p, u32 use, u8 how)
+{
 	struct kr_assoc *a = &assocs[to];
-	struct kr_hdr h = { .tag = a->local_id };
-	size_t use = min_t(size_t, len - 2, p[1]);
+	struct kr_hdr h = { .tag = a->local_id, .body_len = use };
 	u8 *body = malloc(use + 1);
 
-	now += p[0] * 100 * KR_USEC;
-	h.pn = p[0] & HOW_NUMBERED ? a->ch.rx_next : 0;
-	h.ack = p[0] & HOW_ACK ? a->ch.next_pn : 0;
-	h.body_len = use;
-	memcpy(body, p + 2, use);
-	if (nr_incoming < VQPS_USED)
-		input_packet(a, &h, body, p[0]);
+	h.pn = how & HOW_NUMBERED ? a->ch.rx_next : 0;
+	h.ack = how & HOW_ACK ? a->ch.next_pn : 0;
+	memcpy(body, p, use);
+	input_packet(a, &h, body, how);
 	free(body);
 	check_bounds();
 	drain(to);
+}
+
+static size_t packet(const u8 *p, size_t len)
+{
+	int to = p[0] & HOW_CLIENT ? CLIENT : SERVER;
+	size_t use = min_t(size_t, len - 2, p[1]);
+
+	now += p[0] * 100 * KR_USEC;
+	if (nr_incoming < VQPS_USED && p[0] & (HOW_LANE | HOW_RAW))
+		lane_packet(to, p + 2, use, p[0]);
+	else if (nr_incoming < VQPS_USED)
+		ud_packet(to, p + 2, use, p[0]);
 	if (p[0] & HOW_PASS)
-		pass(KR_MSEC);
+		lanes_pass(KR_MSEC);
 	return 2 + use;
 }
 
@@ -256,7 +325,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 	start();
 	while (len - at > 2)
 		at += packet(data + at, len - at);
-	pass(10 * KR_MSEC);
+	lanes_pass(10 * KR_MSEC);
 	check_bounds();
 	stop();
 	return 0;

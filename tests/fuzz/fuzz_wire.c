@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * fuzz_wire: any bytes as a packet.  What is decoded lies inside the bytes, and
+ * fuzz_wire: any bytes as a packet, or as the offer of a lane.  What is decoded lies inside the bytes, and
  * header and messages encode to what they were decoded from.  What is told to strangers
  * is never longer than what they sent, nor answered again.
  */
@@ -54,7 +54,8 @@ static void check_stranger(const u8 *data, size_t len)
 	struct kr_end end;
 
 	kr_packet_sort(data, len, &p);
-	check((p.kind == KR_PACKET_TAGGED) == !!p.hdr.tag);
+	check((p.kind == KR_PACKET_TAGGED) == (p.hdr.tag && !p.hdr.lane));
+	check(!p.hdr.lane || p.kind == KR_PACKET_MALFORMED);
 	if (p.kind == KR_PACKET_PATH_REQ)
 		check(p.pm.assoc && p.pm.end.qpn >= 2 && p.pm.end.mtu >= KR_PKT_MIN);
 	if (p.kind != KR_PACKET_TAGGED || !kr_packet_wants_gone(&p, &end))
@@ -66,6 +67,18 @@ static void check_stranger(const u8 *data, size_t len)
 	check(!kr_packet_wants_gone(&answer, &end));
 }
 
+static void check_offer(const u8 *data, size_t len)
+{
+	u8 again[KR_OFFER_LEN];
+	struct kr_offer o;
+
+	if (!kr_wire_get_offer(data, len, &o))
+		return;
+	check(len >= KR_OFFER_LEN && o.tag && o.assoc && o.credits && o.size >= KR_PKT_MIN);
+	kr_wire_put_offer(again, &o);
+	check(!memcmp(again, data, KR_OFFER_LEN));
+}
+
 int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 {
 	static u8 again[KR_MSG_HDR_LEN + 0xffff];
@@ -74,6 +87,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 	struct kr_msg m;
 	size_t bytes;
 
+	check_offer(data, len);
 	if (!kr_wire_get_hdr(data, len, &h))
 		return 0;
 	check_stranger(data, len);

@@ -25,6 +25,7 @@ static struct user clients[VQPS], servers[VQPS];
 static u32 nr_incoming, nr_path_reqs;
 static struct kr_path_msg path_req;	/* the last one inside an association */
 static u32 path_events[3];
+static u32 nr_lanes_failed;
 static int incoming_answer;
 static u32 rx_limit = 65536;
 static u32 nr_drop[2];			/* packets to lose of this sender */
@@ -73,6 +74,11 @@ static void on_path_req(struct kr_assoc *a, const struct kr_path_msg *pm)
 	path_req = *pm;
 }
 
+static void on_lane_failed(struct kr_assoc *a, struct kr_lane *l)
+{
+	nr_lanes_failed++;
+}
+
 static const struct kr_ops ops = {
 	.incoming = on_incoming,
 	.event = on_event,
@@ -80,6 +86,7 @@ static const struct kr_ops ops = {
 	.arm = on_arm,
 	.path_event = on_path_event,
 	.path_req = on_path_req,
+	.lane_failed = on_lane_failed,
 };
 
 static const u8 instances[2][16] = { { 1 }, { 2 } };

@@ -2,7 +2,7 @@
 /* What core decides for the owner of an association. */
 #include <criterion/criterion.h>
 #include "core/drive.h"
-#include "pair.h"
+#include "lanes.h"
 
 enum { SLOTS_MAX = 8 };
 
@@ -105,6 +105,54 @@ Test(drive, run_at__tries_again_soon_without_memory)
 	cr_expect_eq(kr_assoc_run_at(a, KR_RUN_NO_MEMORY, now), now + KR_NO_MEMORY_NS);
 }
 
+Test(drive, run_lanes__without_lanes_there_is_nothing_to_do)
+{
+	connected();
+	put_zeros(&clients[0].v, LANE_BULK);
+	cr_expect_eq(kr_assoc_run_lanes(a, now), KR_RUN_DONE);
+}
+
+Test(drive, run_lanes__sends_all_while_there_are_slots)
+{
+	struct lane_end *e = &lane_ends[0][CLIENT];
+
+	lane_connected();
+	put_zeros(&clients[0].v, LANE_BULK);
+	e->nr_slots = 3;
+	cr_expect_eq(kr_assoc_run_lanes(a, now), KR_RUN_DONE);
+	cr_expect_eq(e->nr_numbered, 3);
+	cr_expect_eq(e->nr_put, 0);
+}
+
+Test(drive, run_lanes__one_that_is_starved_does_not_hold_the_others)
+{
+	lane_connected();
+	lane_open(1, false);
+	lane_ends[0][CLIENT].nr_slots = 1;
+	put_zeros(&clients[0].v, LANE_BULK);
+	cr_expect_eq(kr_assoc_run_lanes(a, now), KR_RUN_STARVED);
+	cr_expect_eq(lane_ends[0][CLIENT].nr_numbered, 1);
+	cr_expect_eq(lane_ends[1][CLIENT].nr_numbered, 2);
+	cr_expect_eq(kr_assoc_run_lanes(a, now), KR_RUN_DONE);
+}
+
+Test(drive, run_lanes__without_memory_gives_the_slot_back)
+{
+	struct lane_end *e = &lane_ends[0][CLIENT];
+
+	lane_connected();
+	lane_open(1, false);
+	put_zeros(&clients[0].v, LANE_BULK);
+	lane_ends[1][CLIENT].nr_slots = 0;
+	is_memory_short = true;
+	cr_expect_eq(kr_assoc_run_lanes(a, now), KR_RUN_NO_MEMORY, "says more than STARVED");
+	cr_expect_eq(e->nr_slots, LANE_SLOTS);
+	cr_expect_eq(e->nr_put, 1);
+	is_memory_short = false;
+	cr_expect_eq(kr_assoc_run_lanes(a, now), KR_RUN_DONE);
+	cr_expect_eq(e->nr_numbered, 3);
+}
+
 Test(drive, path_need__follows_the_path_to_the_ends_of_the_answer)
 {
 	struct kr_end answer[2] = { ends[CLIENT], ends[SERVER] };
@@ -198,6 +246,21 @@ Test(drive, check__the_bound_for_whole_hosts_ends_those_who_wait)
 	cr_expect_eq(err, ETIMEDOUT);
 }
 
+/* Without a path an idle lane still tells whether the host is there. */
+Test(drive, check__a_host_that_lanes_reach_is_alive)
+{
+	int err = 0;
+
+	lane_connected();
+	ud_lost();
+	lanes_pass(9 * KR_SEC);
+	cr_expect_eq(check(KR_SEC, &err), KR_CHECK_ASK, "a path is wanted");
+	lane_cut(0, true);
+	lanes_pass(30 * KR_SEC);
+	cr_expect_eq(check(KR_SEC, &err), KR_CHECK_END);
+	cr_expect_eq(err, ETIMEDOUT);
+}
+
 Test(drive, check__last_words_are_not_kept_for_ever)
 {
 	int err = 0;
@@ -254,6 +317,21 @@ Test(drive, sort__a_tag_decides_first)
 	cr_expect(kr_end_is_same(&end, &ends[CLIENT]));
 	kr_packet_sort(bytes, len - 1, &p);
 	cr_expect_eq(p.kind, KR_PACKET_MALFORMED);
+}
+
+Test(drive, sort__a_packet_of_a_lane_does_not_come_by_ud)
+{
+	struct kr_hdr h = { .tag = 0x1001, .lane = 1 };
+	u8 bytes[KR_HDR_LEN];
+	struct kr_packet p;
+
+	kr_wire_put_hdr(bytes, &h);
+	kr_packet_sort(bytes, sizeof(bytes), &p);
+	cr_expect_eq(p.kind, KR_PACKET_MALFORMED);
+	h.lane = 0;
+	kr_wire_put_hdr(bytes, &h);
+	kr_packet_sort(bytes, sizeof(bytes), &p);
+	cr_expect_eq(p.kind, KR_PACKET_TAGGED);
 }
 
 Test(drive, sort__data_for_nobody_asks_for_nothing)

@@ -212,3 +212,85 @@ Test(wire, get_hello__refuses_other_lengths_and_too_many_ends)
 	p[0] = 'k';
 	cr_expect_not(kr_wire_get_hello(p, sizeof(p), &out));
 }
+
+Test(wire, hdr__only_lanes_tell_that_there_is_no_path)
+{
+	struct kr_hdr in = { .flags = KR_PF_NO_PATH, .lane = 1 }, out;
+	u8 p[KR_HDR_LEN];
+
+	kr_wire_put_hdr(p, &in);
+	cr_assert(kr_wire_get_hdr(p, sizeof(p), &out));
+	cr_expect_eq(out.flags, KR_PF_NO_PATH);
+	cr_expect_eq(out.lane, 1);
+	p[2] = 0;
+	cr_expect_not(kr_wire_get_hdr(p, sizeof(p), &out));
+	p[2] = 2;
+	cr_expect_not(kr_wire_get_hdr(p, sizeof(p), &out));
+	p[2] = 0;
+	p[1] = KR_PF_ACK_NOW;
+	cr_expect(kr_wire_get_hdr(p, sizeof(p), &out));
+}
+
+static const struct kr_offer offer = { .tag = 1ull << 63, .assoc = 0x123456789abcull,
+				       .size = KR_LANE_SIZE_MAX, .credits = 0x1234 };
+
+Test(wire, offer__round_trip)
+{
+	u8 p[KR_OFFER_LEN + 1];
+	struct kr_offer out;
+
+	p[KR_OFFER_LEN] = 0x77;
+	kr_wire_put_offer(p, &offer);
+
+	cr_expect_eq(p[KR_OFFER_LEN], 0x77);
+	cr_assert(kr_wire_get_offer(p, KR_OFFER_LEN, &out));
+	cr_expect_eq(out.tag, offer.tag);
+	cr_expect_eq(out.assoc, offer.assoc);
+	cr_expect_eq(out.size, offer.size);
+	cr_expect_eq(out.credits, offer.credits);
+	cr_expect_not(kr_wire_get_offer(p, KR_OFFER_LEN - 1, &out));
+}
+
+static bool is_offer_ok(struct kr_offer o)
+{
+	u8 p[KR_OFFER_LEN];
+
+	kr_wire_put_offer(p, &o);
+	return kr_wire_get_offer(p, sizeof(p), &o);
+}
+
+Test(wire, get_offer__refuses_what_no_lane_can_use)
+{
+	struct kr_offer o = offer;
+
+	o.credits = 0;
+	cr_expect_not(is_offer_ok(o));
+	o.credits = 1;
+	o.size = KR_PKT_MIN - 1;
+	cr_expect_not(is_offer_ok(o));
+	o.size = KR_PKT_MIN;
+	cr_expect(is_offer_ok(o));
+	o.size = ~0u;
+	cr_expect(is_offer_ok(o), "more than the sender uses");
+	o.tag = 0;
+	cr_expect_not(is_offer_ok(o));
+	o.tag = 1;
+	o.assoc = 0;
+	cr_expect_not(is_offer_ok(o));
+}
+
+Test(wire, get_offer__refuses_other_magic_versions_and_what_is_reserved)
+{
+	static const u8 checked[] = { 0, 1, 2, 3, 4, 5, 12, 13, 14, 15 };
+	struct kr_offer out;
+	u8 p[KR_OFFER_LEN];
+	u32 i;
+
+	kr_wire_put_offer(p, &offer);
+	for (i = 0; i < ARRAY_SIZE(checked); i++) {
+		p[checked[i]] ^= 1;
+		cr_expect_not(kr_wire_get_offer(p, sizeof(p), &out), "byte %u", checked[i]);
+		p[checked[i]] ^= 1;
+	}
+	cr_expect(kr_wire_get_offer(p, sizeof(p), &out));
+}
