@@ -108,6 +108,19 @@ static bool is_answered(struct kr_assoc *a, struct kr_lane *l, const struct kr_h
 	return true;
 }
 
+/*
+ * Only lanes say that the peer is deaf: what comes by UD may have been under way when it
+ * became so.  What we sent there is lost, and a PING shows whether our path is of any use.
+ */
+static void hear_of_path(struct kr_assoc *a, bool is_deaf)
+{
+	if (is_deaf && !a->is_peer_deaf) {
+		kr_channel_lose(&a->ch, kr_assoc_sent, a);
+		kr_assoc_ping(a);
+	}
+	a->is_peer_deaf = is_deaf;
+}
+
 static bool take(struct kr_assoc *a, struct kr_lane *l, const struct kr_hdr *h,
 		 const u8 *body)
 {
@@ -117,11 +130,7 @@ static bool take(struct kr_assoc *a, struct kr_lane *l, const struct kr_hdr *h,
 		return false;
 	}
 	a->heard_ns = a->now;
-	/* Ours may be gone without anybody here knowing: nothing goes by it any more. */
-	if ((h->flags & KR_PF_NO_PATH) && !a->is_peer_deaf)
-		kr_assoc_ping(a);
-	/* Only lanes say so: what comes by UD may have been under way when it became deaf. */
-	a->is_peer_deaf = h->flags & KR_PF_NO_PATH;
+	hear_of_path(a, h->flags & KR_PF_NO_PATH);
 	if (!kr_assoc_take_messages(a, body, body + h->body_len))
 		return false;
 	if (h->pn)

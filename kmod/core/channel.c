@@ -325,6 +325,15 @@ u64 kr_channel_deadline(const struct kr_channel *ch, u64 now)
 	return when;
 }
 
+void kr_channel_lose(struct kr_channel *ch, kr_sent_fn fn, void *ctx)
+{
+	u64 pn;
+
+	for (pn = ch->low_pn; pn < ch->next_pn; pn++)
+		if (record(ch, pn)->state == KR_SENT_INFLIGHT)
+			lose_one(ch, pn, fn, ctx);
+}
+
 /*
  * Nothing came back: what the oldest packet carried goes out once more, and in
  * a silence what all of them carried, so that probes do not pile up.  Numbers

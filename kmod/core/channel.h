@@ -93,6 +93,8 @@ bool kr_channel_is_ack_due(const struct kr_channel *ch, u64 now);
  */
 u64 kr_channel_deadline(const struct kr_channel *ch, u64 now);
 void kr_channel_timeout(struct kr_channel *ch, u64 now, kr_sent_fn fn, void *ctx);
+/* All that is in flight is told as lost: the peer says that nothing arrives. */
+void kr_channel_lose(struct kr_channel *ch, kr_sent_fn fn, void *ctx);
 
 /*
  * Shall the packet @pn, just committed, ask for its answer at once?  When half of the

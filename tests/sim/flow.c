@@ -412,6 +412,7 @@ static const struct {
 	{ "order", flow_budget_order },
 	{ "acks", flow_budget_acks },
 	{ "bottleneck", flow_bottle },
+	{ "lanes", flow_carrier },
 };
 
 int sim_scenarios(char **names, bool has_trace)

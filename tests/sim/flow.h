@@ -6,6 +6,7 @@
  *   flow      the programs, the scene, the table
  *   budget    scenarios of one connection: opening, recovery, silence, windows
  *   bottle    scenarios of many that share one bottleneck
+ *   carrier   scenarios of lanes beside a path, or without one
  */
 #ifndef KRCORE_SIM_FLOW_H
 #define KRCORE_SIM_FLOW_H
@@ -98,5 +99,6 @@ void flow_budget_turns(void);
 void flow_budget_order(void);
 void flow_budget_acks(void);
 void flow_bottle(void);
+void flow_carrier(void);
 
 #endif

@@ -97,9 +97,18 @@ group 'listeners that close' --seed 1 --seeds 10 conns=60 unlistens=20
 group 'no slot for a VQP' --seed 1 --seeds 5 conns=800 hosts=2 hold=1000000 keepalive=0 \
 	small_tables=1 stream_max=1000
 group 'within a host' --seed 1 --seeds 10 conns=100 local=700000 nomem=20000
+group 'lanes that die' --seed 1 --seeds 10 conns=60 lanes=100 lane_deaths=30000
+group 'lanes of large streams' --seed 1 --seeds 5 conns=20 lanes=100 lane_deaths=10000 \
+	rx_limit=300000 tx_limit=300000 stream_max=500000
+group 'lanes, and paths that come and go' --seed 1 --seeds 10 conns=60 lanes=30 \
+	lane_deaths=100000 path_losses=12
+group 'lanes of hosts that die or stand still' --seed 1 --seeds 10 conns=60 lanes=100 \
+	lane_deaths=30000 reboots=4 drops=3 pauses=4 jumps=4
+group 'lanes of idle connections' --seed 1 --seeds 10 conns=60 hold=1000000 keepalive=0 \
+	lanes=100 lane_deaths=20000 path_losses=3 forged=300
 group 'options that change' --seed 1 --seeds 10 conns=60 options=100000
 
 krsim=${krsim%-asan}
-for family in opening recovery silence loss window turns order acks bottleneck; do
+for family in opening recovery silence loss window turns order acks lanes bottleneck; do
 	group "time of $family" --scenarios "$family"
 done
