@@ -186,8 +186,6 @@ static void set_path(struct kr_assoc *a, enum kr_path_state to)
 {
 	a->path = to;
 	a->is_silent_told = false;
-	/* Lanes tell the peer when there is none. */
-	a->is_lane_ping_due |= to == KR_PATH_NONE && a->nr_lanes != 0;
 }
 
 /* @remote_nr: the number of that end, as far as it is known. */
@@ -384,7 +382,6 @@ void kr_assoc_timeout(struct kr_assoc *a, u64 now)
 		a->is_ping_due = true;
 	if (kr_channel_is_silent(&a->ch) && !a->is_silent_told) {
 		a->is_silent_told = true;
-		a->is_lane_ping_due |= a->nr_lanes != 0;
 		a->ops->path_event(a, KR_PATH_EV_SILENT);
 	}
 }

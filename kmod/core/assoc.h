@@ -92,7 +92,8 @@ struct kr_assoc {
 	u32 nr_up;			/* of them are UP */
 	u32 nr_bulk_up;			/* and not only the last way */
 	bool is_peer_deaf;		/* it says by lanes that by UD it hears nothing */
-	bool is_lane_ping_due;		/* a lane shall tell the peer whether we do */
+	bool is_deaf_told;		/* what ours last said of us */
+	bool is_lane_ping_due;		/* is the peer alive?  Only lanes can ask */
 	u64 bulk_bytes;			/* sent of VQPs that had much */
 	struct kr_table table;
 	u32 nr_vqps;
@@ -208,7 +209,9 @@ bool kr_timer_moves(u64 armed, u64 *when, u64 now);
 
 /* Inside core. */
 struct list_head *kr_assoc_queue(struct kr_assoc *a, const struct kr_vqp *v);
-u8 kr_assoc_lane_flags(const struct kr_assoc *a);
+u8 kr_assoc_lane_flags(struct kr_assoc *a);
+/* Shall a lane ask for the peer, or tell it that we became deaf or hear again? */
+bool kr_assoc_is_lane_ping_due(const struct kr_assoc *a);
 u64 kr_assoc_lane_deadline(const struct kr_assoc *a, const struct kr_lane *l);
 void kr_assoc_lanes_timeout(struct kr_assoc *a);
 /* Is there anything by lanes that the peer will answer? */

@@ -20,9 +20,15 @@ bool kr_assoc_is_by_lanes(const struct kr_assoc *a)
 	return a->nr_up && (is_deaf(a) || a->is_peer_deaf);
 }
 
-u8 kr_assoc_lane_flags(const struct kr_assoc *a)
+u8 kr_assoc_lane_flags(struct kr_assoc *a)
 {
-	return is_deaf(a) ? KR_PF_NO_PATH : 0;
+	a->is_deaf_told = is_deaf(a);
+	return a->is_deaf_told ? KR_PF_DEAF : 0;
+}
+
+bool kr_assoc_is_lane_ping_due(const struct kr_assoc *a)
+{
+	return a->is_lane_ping_due || is_deaf(a) != a->is_deaf_told;
 }
 
 struct list_head *kr_assoc_queue(struct kr_assoc *a, const struct kr_vqp *v)
@@ -48,8 +54,11 @@ static void set_state(struct kr_assoc *a, struct kr_lane *l, enum kr_lane_state 
 	bool was_up = l->state == KR_LANE_UP;
 
 	l->state = to;
-	if (was_up != (to == KR_LANE_UP))
-		count(a, l, was_up ? -1 : 1);
+	if (was_up == (to == KR_LANE_UP))
+		return;
+	count(a, l, was_up ? -1 : 1);
+	/* With a lane that word may be lost, and the peer forgets it with the last one. */
+	a->is_deaf_told = false;
 }
 
 int kr_assoc_lane_open(struct kr_assoc *a, struct kr_lane *l,
@@ -71,8 +80,6 @@ int kr_assoc_lane_open(struct kr_assoc *a, struct kr_lane *l,
 	a->nr_lanes++;
 	list_add_tail(&l->node, &a->lanes);
 	set_state(a, l, KR_LANE_UP);
-	/* The peer learns from it that there is no path. */
-	a->is_lane_ping_due |= is_deaf(a);
 	return 0;
 }
 
@@ -130,7 +137,7 @@ static bool take(struct kr_assoc *a, struct kr_lane *l, const struct kr_hdr *h,
 		return false;
 	}
 	a->heard_ns = a->now;
-	hear_of_path(a, h->flags & KR_PF_NO_PATH);
+	hear_of_path(a, h->flags & KR_PF_DEAF);
 	if (!kr_assoc_take_messages(a, body, body + h->body_len))
 		return false;
 	if (h->pn)
@@ -182,7 +189,7 @@ bool kr_assoc_is_lane_asked(const struct kr_assoc *a)
 {
 	const struct kr_lane *l;
 
-	if (a->is_lane_ping_due)
+	if (kr_assoc_is_lane_ping_due(a))
 		return true;
 	list_for_each_entry(l, &a->lanes, node)
 		if (l->state == KR_LANE_UP && kr_lane_waits_since(l))

@@ -345,10 +345,15 @@ bool kr_assoc_has_output(const struct kr_assoc *a, u64 now)
 }
 
 /* May it send packets that need credit? */
-static bool is_lane_usable(const struct kr_assoc *a, const struct kr_lane *l, bool is_all)
+static bool is_lane_usable(const struct kr_lane *l)
 {
-	return l->state == KR_LANE_UP && kr_lane_has_credit(l) &&
-	       (!l->is_last || (is_all && !a->nr_bulk_up));
+	return l->state == KR_LANE_UP && kr_lane_has_credit(l);
+}
+
+/* And in them what other carriers could take? */
+static bool is_lane_wanted(const struct kr_assoc *a, const struct kr_lane *l)
+{
+	return !l->is_last || (kr_assoc_is_by_lanes(a) && !a->nr_bulk_up);
 }
 
 static void put_all(struct kr_assoc *a, struct packet *pk)
@@ -358,10 +363,6 @@ static void put_all(struct kr_assoc *a, struct packet *pk)
 	list_splice_tail_init(&a->confirm, &a->control);
 	put_all_control(a, pk);
 	put_all_data(a, &a->data, pk);
-	if (a->is_lane_ping_due && fits(pk, KR_END_LEN, true)) {
-		put_ping(a, pk);
-		a->is_lane_ping_due = false;
-	}
 }
 
 /*
@@ -388,17 +389,21 @@ u32 kr_assoc_lane_output(struct kr_assoc *a, struct kr_lane *l, u8 *p, u64 now)
 {
 	struct packet pk = { .at = p + KR_HDR_LEN, .end = p + l->size - news_room(a, l) };
 	struct kr_hdr h = { .lane = 1, .tag = a->remote_id };
-	bool is_all = kr_assoc_is_by_lanes(a);
+	bool is_wanted = is_lane_wanted(a, l);
 
 	a->now = now;
 	if (a->is_ended || !kr_lane_is_open(l))
 		return 0;
-	if (is_lane_usable(a, l, is_all))
+	if (is_lane_usable(l))
 		pk.rec = kr_lane_begin(l);
-	if (pk.rec && is_all)
+	if (pk.rec && is_wanted && kr_assoc_is_by_lanes(a))
 		put_all(a, &pk);
-	if (pk.rec)
+	if (pk.rec && is_wanted)
 		put_all_data(a, &a->bulk, &pk);
+	if (pk.rec && kr_assoc_is_lane_ping_due(a) && fits(&pk, KR_END_LEN, true)) {
+		put_ping(a, &pk);
+		a->is_lane_ping_due = false;
+	}
 	pk.is_numbered = pk.at != p + KR_HDR_LEN || (pk.rec && is_behind(a, l));
 	if (!pk.is_numbered && !kr_lane_is_ack_due(l, now))
 		return 0;
@@ -422,16 +427,18 @@ u32 kr_assoc_lane_output(struct kr_assoc *a, struct kr_lane *l, u8 *p, u64 now)
 
 bool kr_assoc_lane_has_output(const struct kr_assoc *a, const struct kr_lane *l, u64 now)
 {
-	bool is_all = kr_assoc_is_by_lanes(a);
-
 	if (a->is_ended || !kr_lane_is_open(l))
 		return false;
 	if (kr_lane_is_ack_due(l, now))
 		return true;
-	if (!is_lane_usable(a, l, is_all))
+	if (!is_lane_usable(l))
 		return false;
-	return !list_empty(&a->bulk) || is_behind(a, l) ||
-	       (is_all && (a->nr_replies || !list_empty(&a->tomb_control) ||
-			   !list_empty(&a->control) || !list_empty(&a->confirm) ||
-			   !list_empty(&a->data) || a->is_lane_ping_due));
+	if (is_behind(a, l) || kr_assoc_is_lane_ping_due(a))
+		return true;
+	if (!is_lane_wanted(a, l))
+		return false;
+	return !list_empty(&a->bulk) ||
+	       (kr_assoc_is_by_lanes(a) &&
+		(a->nr_replies || !list_empty(&a->tomb_control) || !list_empty(&a->control) ||
+		 !list_empty(&a->confirm) || !list_empty(&a->data)));
 }

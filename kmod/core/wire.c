@@ -69,7 +69,7 @@ bool kr_wire_get_hdr(const u8 *p, size_t len, struct kr_hdr *h)
 		h->sack[i] = get_unaligned_be64(p + 40 + 8 * i);
 	/* A cluster key is not part of version 1's features yet. */
 	return h->lane <= 1 && !h->key_id && !h->mac &&
-	       (h->lane || !(h->flags & KR_PF_NO_PATH)) &&
+	       (h->lane || !(h->flags & KR_PF_DEAF)) &&
 	       h->body_len <= len - KR_HDR_LEN;
 }
 

@@ -32,7 +32,7 @@ enum {
 /* Packet header flags. */
 enum {
 	KR_PF_ACK_NOW = 0x01,		/* acknowledge without delay */
-	KR_PF_NO_PATH = 0x02,		/* lanes: by UD the sender hears nothing */
+	KR_PF_DEAF = 0x02,		/* by lanes: the sender hears nothing by UD */
 	KR_PF_ALL = 0x03,
 };
 

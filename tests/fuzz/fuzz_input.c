@@ -265,7 +265,7 @@ static void renew_lane(void)
 static void lane_packet(int to, const u8 *p, u32 use, u8 how)
 {
 	struct kr_lane *l = lane_of(0, to);
-	struct kr_hdr h = { .lane = 1, .flags = KR_PF_NO_PATH, .tag = assocs[to].local_id };
+	struct kr_hdr h = { .lane = 1, .flags = KR_PF_DEAF, .tag = assocs[to].local_id };
 	u32 hdr_len = how & HOW_RAW ? 0 : KR_HDR_LEN;
 	u8 *bytes = malloc(hdr_len + use + 1);
 	u32 before;

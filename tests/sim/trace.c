@@ -204,7 +204,7 @@ void sim_trace(struct sim *s, const char *what, u32 from, u32 to, const u8 *p,
 		printf(" #%lu", (unsigned long)h.pn);
 	print_ack(&h);
 	printf("%s%s |", h.flags & KR_PF_ACK_NOW ? " ACK_NOW" : "",
-	       h.flags & KR_PF_NO_PATH ? " NO_PATH" : "");
+	       h.flags & KR_PF_DEAF ? " NO_PATH" : "");
 	p += KR_HDR_LEN;
 	end = p + h.body_len;
 	while (p != end && kr_wire_get_msg(&p, end, &m))

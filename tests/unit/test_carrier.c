@@ -368,7 +368,7 @@ Test(carrier, by_lanes__one_side_has_the_path_and_believes_the_other)
 	kr_assoc_path_lost(b, now);
 	cr_expect_not(kr_assoc_is_by_lanes(a));
 	lanes_settle();
-	cr_expect(lane_ends[0][SERVER].flags & KR_PF_NO_PATH);
+	cr_expect(lane_ends[0][SERVER].flags & KR_PF_DEAF);
 	cr_expect_eq(lane_ends[0][SERVER].nr_types[KR_MSG_PING], 1);
 	cr_assert(a->is_peer_deaf);
 	cr_expect_eq(a->path, KR_PATH_READY);
@@ -376,7 +376,7 @@ Test(carrier, by_lanes__one_side_has_the_path_and_believes_the_other)
 	dial_open(1);
 	transfer(c, s, 100, 20 * KR_MSEC);
 	cr_expect_eq(nr_sent[CLIENT], 0);
-	cr_expect_not(lane_ends[0][CLIENT].flags & KR_PF_NO_PATH, "the peer does reach us");
+	cr_expect_not(lane_ends[0][CLIENT].flags & KR_PF_DEAF, "the peer does reach us");
 }
 
 Test(carrier, by_lanes__a_lane_that_comes_later_tells_as_well)
@@ -433,7 +433,7 @@ Test(carrier, silent__the_path_is_asked_and_all_else_goes_by_lanes)
 	lanes_pass(2 * KR_SEC);
 	cr_assert(kr_channel_is_silent(&a->ch));
 	cr_expect_eq(read_all(s), 100, "nothing is lost with the path");
-	cr_expect(lane_ends[0][CLIENT].flags & KR_PF_NO_PATH);
+	cr_expect(lane_ends[0][CLIENT].flags & KR_PF_DEAF);
 	transfer(c, s, 300000, KR_SEC);
 	dial_open(1);
 	sent = nr_sent[CLIENT];

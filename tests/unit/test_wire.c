@@ -215,12 +215,12 @@ Test(wire, get_hello__refuses_other_lengths_and_too_many_ends)
 
 Test(wire, hdr__only_lanes_tell_that_there_is_no_path)
 {
-	struct kr_hdr in = { .flags = KR_PF_NO_PATH, .lane = 1 }, out;
+	struct kr_hdr in = { .flags = KR_PF_DEAF, .lane = 1 }, out;
 	u8 p[KR_HDR_LEN];
 
 	kr_wire_put_hdr(p, &in);
 	cr_assert(kr_wire_get_hdr(p, sizeof(p), &out));
-	cr_expect_eq(out.flags, KR_PF_NO_PATH);
+	cr_expect_eq(out.flags, KR_PF_DEAF);
 	cr_expect_eq(out.lane, 1);
 	p[2] = 0;
 	cr_expect_not(kr_wire_get_hdr(p, sizeof(p), &out));
