@@ -6,7 +6,8 @@
 [[ $KR_PROTO == tcp ]] && skip 'needs the module'
 need iperf3
 seconds=${KR_SECONDS:-5}
-common='rc_qps() { rdma resource show qp | grep -c "type RC .*krcore"; }
+# rdma_cm makes the QP, so it is named after that.
+common='rc_qps() { rdma resource show qp | grep -c "type RC "; }
 	made() { [[ $(counter rc_made) -ge 1 && $(rc_qps) -ge 1 ]]; }
 	gone() { [[ $(rc_qps) == 0 ]]; }
 	nothing_left()
@@ -21,12 +22,11 @@ common='rc_qps() { rdma resource show qp | grep -c "type RC .*krcore"; }
 '
 lab --timeout $((600 + 4 * seconds)) -- "$common"'serve
 	kr iperf3 -s >/dev/null 2>&1 &
-	server=$!
 	lab-wait-port 5201
 	within 120 made
 	wait_file "$OUT/done" 400
-	kill $server
-	pkill -x socktest || true
+	pkill -x iperf3
+	pkill -x socktest
 	within 60 gone
 	krcorectl stat | grep -E "rc_|lanes"
 	nothing_left' "seconds=$seconds; $common"'
@@ -39,7 +39,10 @@ lab --timeout $((600 + 4 * seconds)) -- "$common"'serve
 	done
 	within 10 made
 	rdma resource show qp
-	cases --bytes 8000000 bulk send_recv. close.in_flight shutdown.crossing
+	ud=$(krcorectl -j dev | sed -n "s/.*\"tx_bytes\": \([0-9]*\).*/\1/p")
+	echo "by UD: $ud of $(counter tx_bytes_rdma) bytes sent"
+	((ud * 4 < $(counter tx_bytes_rdma))) || fail "too little went by RC"
+	cases --bytes 8000000 bulk close.in_flight
 	over_rdma_only 30000000
 	krcorectl stat | grep -E "rc_|lanes"
 	(($(counter lanes_failed) == 0)) || fail "a lane failed"
