@@ -8,6 +8,7 @@
 #include "netlink.h"
 #include "peer.h"
 #include "sock.h"
+#include "tcplane.h"
 
 static int __init krcore_init(void)
 {
@@ -16,9 +17,12 @@ static int __init krcore_init(void)
 	err = kr_carriers_init();
 	if (err)
 		return err;
-	err = kr_host_init();
+	err = kr_tcp_init();
 	if (err)
 		goto err_carriers;
+	err = kr_host_init();
+	if (err)
+		goto err_tcp;
 	err = kr_peer_init();
 	if (err)
 		goto err_host;
@@ -43,6 +47,12 @@ err_peer:
 	kr_peer_exit();
 err_host:
 	kr_host_exit();
+err_tcp:
+	kr_tcp_stop();
+	kr_carriers_exit();
+	kr_tcp_exit();
+	return err;
+
 err_carriers:
 	kr_carriers_exit();
 	return err;
@@ -52,11 +62,14 @@ static void __exit krcore_exit(void)
 {
 	kr_sock_exit();
 	kr_netlink_exit();
+	/* Before hosts lose their paths: nobody needs another way to them any more. */
+	kr_tcp_stop();
 	kr_dev_exit();
 	kr_host_stop();
 	kr_peer_exit();
 	kr_host_exit();
 	kr_carriers_exit();
+	kr_tcp_exit();
 }
 
 module_init(krcore_init);
