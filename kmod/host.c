@@ -19,11 +19,14 @@
 #include "carrier.h"
 #include "core/drive.h"
 #include "ep.h"
+#include "gid.h"
 #include "host.h"
 #include "netlink.h"
+#include "netns.h"
 #include "peer.h"
 #include "pool.h"
 #include "stats.h"
+#include "tcplane.h"
 #include "trace.h"
 
 enum {
@@ -521,6 +524,30 @@ static void note_hello_locked(struct kr_host *host, const struct kr_hello *answe
 	memcpy(host->hello.daddr, answer->daddr, 16);
 }
 
+static u8 addr_of_gid(const u8 gid[16], u8 addr[16])
+{
+	bool is_v4 = kr_gid_class(gid) == KR_GID_IPV4;
+
+	memset(addr, 0, 16);
+	memcpy(addr, is_v4 ? gid + 12 : gid, is_v4 ? 4 : 16);
+	return is_v4 ? 4 : 6;
+}
+
+/*
+ * It was the peer who asked.  When this host comes back with another QP, only a hello
+ * of its own tells it the peer's: by lanes the peer hears it and looks for nothing.
+ */
+static void note_ends_locked(struct kr_host *host, const struct kr_end *local,
+			     const struct kr_end *remote)
+{
+	lockdep_assert_held(&host->lock);
+	if (host->hello.family || kr_gid_class(remote->gid) == KR_GID_LINK)
+		return;
+	host->hello.net_id = kr_netns(&init_net)->id;
+	addr_of_gid(local->gid, host->hello.saddr);
+	host->hello.family = addr_of_gid(remote->gid, host->hello.daddr);
+}
+
 int kr_host_prove(struct kr_host *host, const struct kr_hello *answer,
 		  u64 net_id, bool *is_ready)
 {
@@ -584,8 +611,10 @@ static void answer_path_req(const struct kr_path_msg *pm)
 	if (!err) {
 		kr_host_lock(host);
 		err = kr_assoc_path_req(&host->assoc, &local, pm, ktime_get_ns());
-		if (!err)
+		if (!err) {
 			use_path_locked(host, dev, ah);
+			note_ends_locked(host, &local, &pm->end);
+		}
 		if (err == -ESTALE)
 			end_locked(host, ECONNRESET);
 		kr_host_unlock(host);
@@ -708,6 +737,7 @@ static void host_work_fn(struct work_struct *work)
 					    work);
 	unsigned long events;
 	enum kr_check check;
+	bool wants_lane;
 	u64 after_ns;
 	int err;
 
@@ -719,6 +749,7 @@ static void host_work_fn(struct work_struct *work)
 	/* Under the same lock: who comes back in this moment must not be ended. */
 	if (check == KR_CHECK_END)
 		end_locked(host, err);
+	wants_lane = kr_assoc_wants_last_lane(&host->assoc);
 	spin_unlock_bh(&host->lock);
 
 	tell_peer_cache(host, events);
@@ -726,6 +757,9 @@ static void host_work_fn(struct work_struct *work)
 		kr_host_gone(host, err);
 	if (check == KR_CHECK_ASK)
 		ask_peer(host);
+	/* What does not come about is tried again with the next check. */
+	if (check == KR_CHECK_ASK && wants_lane)
+		kr_tcp_ask(host);
 	if (check == KR_CHECK_ASK || check == KR_CHECK_LATER)
 		queue_delayed_work(host_wq, &host->work, nsecs_to_jiffies(after_ns));
 }

@@ -10,6 +10,7 @@
 #include "pool.h"
 #include "rc.h"
 #include "sock.h"
+#include "tcplane.h"
 
 static int __init krcore_init(void)
 {
@@ -18,10 +19,13 @@ static int __init krcore_init(void)
 	err = kr_carriers_init();
 	if (err)
 		return err;
+	err = kr_tcp_init();
+	if (err)
+		goto err_carriers;
 	kr_pool_start();
 	err = kr_host_init();
 	if (err)
-		goto err_pool;
+		goto err_tcp;
 	err = kr_peer_init();
 	if (err)
 		goto err_host;
@@ -49,8 +53,14 @@ err_peer:
 	kr_peer_exit();
 err_host:
 	kr_host_exit();
-err_pool:
+err_tcp:
 	kr_pool_stop();
+	kr_tcp_stop();
+	kr_carriers_exit();
+	kr_tcp_exit();
+	return err;
+
+err_carriers:
 	kr_carriers_exit();
 	return err;
 }
@@ -59,14 +69,16 @@ static void __exit krcore_exit(void)
 {
 	kr_sock_exit();
 	kr_netlink_exit();
-	/* No RC queue pair comes any more; those that are there need their devices. */
+	/* No QP or connection to a host comes any more; the QPs need their devices. */
 	kr_pool_stop();
 	kr_rc_exit();
+	kr_tcp_stop();
 	kr_dev_exit();
 	kr_host_stop();
 	kr_peer_exit();
 	kr_host_exit();
 	kr_carriers_exit();
+	kr_tcp_exit();
 }
 
 module_init(krcore_init);

@@ -180,6 +180,8 @@ u32 kr_assoc_lane_output(struct kr_assoc *a, struct kr_lane *l, u8 *p, u64 now);
 bool kr_assoc_lane_has_output(const struct kr_assoc *a, const struct kr_lane *l, u64 now);
 /* Does everything go by lanes, because the path does not work? */
 bool kr_assoc_is_by_lanes(const struct kr_assoc *a);
+/* Has it something to carry and no way to do it?  Then a last lane is worth opening. */
+bool kr_assoc_wants_last_lane(const struct kr_assoc *a);
 
 /* When kr_assoc_timeout() wants to be called, ~0: never. */
 u64 kr_assoc_deadline(const struct kr_assoc *a);

@@ -220,3 +220,9 @@ void kr_assoc_lanes_timeout(struct kr_assoc *a)
 		lane_timeout(a, l);
 	kr_assoc_tick_touched(a);
 }
+
+bool kr_assoc_wants_last_lane(const struct kr_assoc *a)
+{
+	return a->is_proven && !a->is_ended && !a->is_loop && is_deaf(a) && !a->nr_lanes &&
+	       (a->nr_vqps || a->nr_tombs);
+}

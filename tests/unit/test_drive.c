@@ -385,3 +385,44 @@ Test(drive, rate__counts_by_the_second)
 	cr_expect_not(kr_rate_is_ok(&r, 3, now + KR_SEC - 1));
 	cr_expect(kr_rate_is_ok(&r, 3, now + KR_SEC));
 }
+
+Test(drive, last_lane__is_wanted_when_there_is_something_to_carry_and_no_way)
+{
+	struct kr_lane_terms terms = {
+		.size = KR_LANE_SIZE_MAX, .credits = 1, .is_last = true, .ops = &port_ops,
+	};
+	struct kr_lane lane = { 0 };
+
+	connected();
+	cr_expect_not(kr_assoc_wants_last_lane(a), "the path works");
+	kr_assoc_path_lost(a, now);
+	cr_expect(kr_assoc_wants_last_lane(a));
+	cr_assert_eq(kr_assoc_lane_open(a, &lane, &terms, now), 0);
+	cr_expect_not(kr_assoc_wants_last_lane(a), "it has one");
+	kr_assoc_lane_close(a, &lane, now);
+	cr_expect(kr_assoc_wants_last_lane(a));
+	kr_assoc_end(a);
+	cr_expect_not(kr_assoc_wants_last_lane(a), "ended");
+}
+
+Test(drive, last_lane__is_not_wanted_for_nothing)
+{
+	assocs_init();
+	cr_expect_not(kr_assoc_wants_last_lane(a), "nobody uses it");
+	kr_assoc_path_start(a, &ends[CLIENT], &ends[SERVER], 5, now);
+	pass(KR_SEC / 10);
+	cr_assert_eq(a->path, KR_PATH_READY);
+	kr_assoc_path_lost(a, now);
+	cr_expect_not(kr_assoc_wants_last_lane(a));
+}
+
+Test(drive, last_lane__is_wanted_when_the_path_is_silent)
+{
+	connected();
+	nr_drop[SERVER] = ~0u;
+	nr_drop[CLIENT] = ~0u;
+	kr_assoc_ping(a);
+	pass(10 * KR_SEC);
+	cr_assert_eq(a->path, KR_PATH_READY);
+	cr_expect(kr_assoc_wants_last_lane(a));
+}
