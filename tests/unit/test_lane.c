@@ -318,6 +318,20 @@ Test(lane, input__an_impossible_answer_ends_the_lane)
 	cr_expect_eq(kr_rx_ready(&c->rx), LANE_BULK, "and nothing is lost");
 }
 
+Test(lane, input__what_a_failed_lane_holds_goes_by_the_path_at_once)
+{
+	lane_connected();
+	put_zeros(s, LANE_BULK);
+	kr_assoc_run_lanes(b, now);
+	cr_assert_eq(s->tx.inflight, 3);
+	lane_cut(0, true);
+	lane_say(0, SERVER, (struct kr_hdr){ .pn = 2 }, NULL, 0);
+	cr_assert_eq(nr_lanes_failed, 1);
+	cr_expect_eq(s->tx.inflight, 0);
+	lanes_pass(50 * KR_MSEC);
+	cr_expect_eq(kr_rx_ready(&c->rx), LANE_BULK, "its owner has not closed it yet");
+}
+
 Test(lane, input__a_violation_of_a_connection_ends_it_and_not_the_lane)
 {
 	struct kr_data d = { .pos = 1 << 20, .len = 1, .payload = (const u8 *)"x" };
@@ -413,6 +427,35 @@ Test(lane, ack__of_a_single_packet_waits_for_the_delay)
 	kr_assoc_run_lanes(b, now);
 	cr_expect_eq(lane_ends[0][SERVER].nr_bare, 1);
 	cr_expect_not(kr_assoc_lane_has_output(b, lane_of(0, SERVER), now));
+}
+
+Test(lane, ack__counts_anew_after_each)
+{
+	struct kr_lane *l = lane_of(0, SERVER);
+	u64 pn;
+
+	lane_connected();
+	for (pn = 1; pn <= 2; pn++)
+		lane_say(0, SERVER, (struct kr_hdr){ .pn = pn }, NULL, 0);
+	kr_assoc_run_lanes(b, now);
+	cr_assert_eq(lane_ends[0][SERVER].nr_bare, 1);
+	lane_say(0, SERVER, (struct kr_hdr){ .pn = 3 }, NULL, 0);
+	cr_expect_not(kr_assoc_lane_has_output(b, l, now), "a single one");
+	cr_expect_eq(kr_assoc_lane_deadline(b, l), now + KR_ACK_DELAY_NS);
+}
+
+/* What waits for a send slot does not wait for time. */
+Test(lane, ack__that_is_due_sets_no_timer)
+{
+	struct kr_lane *l = lane_of(0, SERVER);
+
+	lane_connected();
+	lane_say(0, SERVER, (struct kr_hdr){ .pn = 1 }, NULL, 0);
+	now += KR_ACK_DELAY_NS;
+	kr_assoc_timeout(b, now);
+	lane_ends[0][SERVER].nr_slots = 0;
+	cr_expect_eq(kr_assoc_run_lanes(b, now), KR_RUN_STARVED);
+	cr_expect_eq(kr_assoc_lane_deadline(b, l), ~0ull);
 }
 
 Test(lane, ack__goes_with_data_that_goes_anyway)
