@@ -117,14 +117,15 @@ static bool is_answered(struct kr_assoc *a, struct kr_lane *l, const struct kr_h
 
 /*
  * Only lanes say that the peer is deaf: what comes by UD may have been under way when it
- * became so.  What we sent there is lost, and a PING shows whether our path is of any use.
+ * became so.  What we sent there is lost, and PINGs, which nothing else makes us send, show
+ * whether our path is of any use: without an answer it gets silent, and a new one is sought.
  */
 static void hear_of_path(struct kr_assoc *a, bool is_deaf)
 {
-	if (is_deaf && !a->is_peer_deaf) {
+	if (is_deaf && !a->is_peer_deaf)
 		kr_channel_lose(&a->ch, kr_assoc_sent, a);
+	if (is_deaf && !a->ch.inflight && !kr_channel_is_silent(&a->ch))
 		kr_assoc_ping(a);
-	}
 	a->is_peer_deaf = is_deaf;
 }
 

@@ -88,6 +88,19 @@ static void lane_silent(bool both_ways, bool has_other)
 	scene_destroy(sc);
 }
 
+static void lane_ends(void)
+{
+	struct scene *sc = pair(1);
+	struct sim_lane *lane = add_lane(sc, false);
+
+	stream(sc);
+	sim_lane_cut(lane);
+	/* What goes again first the reader has, and says so; then comes what it has not. */
+	flow_report("lanes: one ends, pause, ms", ms(longest_pause(sc, KR_SEC)), AT_MOST,
+		    ms(2 * scene_rtt(sc)));
+	scene_destroy(sc);
+}
+
 /* It goes on in time, and so is used again. */
 static void lane_stalls(void)
 {
@@ -110,9 +123,12 @@ static void lane_stalls(void)
 static void lane_share(void)
 {
 	struct scene *sc = pair(1);
-	struct sim_lane *lane = add_lane(sc, false);
+	struct sim_lane *lane;
 	u64 by_lane, read;
 
+	/* Which would be asked first. */
+	add_lane(sc, true);
+	lane = add_lane(sc, false);
 	stream(sc);
 	by_lane = lane->ends[0].l.tx_bytes;
 	read = sc->flows[0].server.read;
@@ -159,6 +175,25 @@ static void path_lost(u32 host)
 		 host ? "reader" : "writer");
 	flow_report(what, !kr_assoc_is_by_lanes(assoc(sc, 0)) &&
 			  !kr_assoc_is_by_lanes(assoc(sc, 1)), AT_LEAST, 1);
+	scene_destroy(sc);
+}
+
+/* The server lost it while there were no connections, so that it does not look for it. */
+static void path_lost_idle(void)
+{
+	struct scene *sc = pair(2);
+
+	add_lane(sc, true);
+	flow_close(&sc->flows[0].client);
+	flow_close(&sc->flows[0].server);
+	scene_run(sc, 5 * KR_SEC);
+	lose_path(sc, 1, 100 * KR_MSEC);
+	scene_run(sc, KR_SEC);
+	flow_connect(&sc->flows[1], 0, 1);
+	flow_write(&sc->flows[1], KR_POS_NONE);
+	scene_run(sc, 10 * KR_SEC);
+	flow_report("lanes: a path that was lost before is used again",
+		    !kr_assoc_is_by_lanes(assoc(sc, 0)), AT_LEAST, 1);
 	scene_destroy(sc);
 }
 
@@ -254,7 +289,9 @@ void flow_carrier(void)
 	lane_silent(true, false);
 	lane_silent(false, false);
 	lane_silent(true, true);
+	lane_ends();
 	lane_stalls();
+	path_lost_idle();
 	path_lost(0);
 	path_lost(1);
 	path_cut();

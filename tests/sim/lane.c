@@ -164,6 +164,13 @@ void sim_lane_stall(struct sim_lane *lane, u32 from, u64 ns)
 	lane->ends[from].stall_ns = lane->ends[from].peer->host->sim->now + ns;
 }
 
+void sim_lane_cut(struct sim_lane *lane)
+{
+	sim_lane_silence(lane, 0);
+	sim_lane_silence(lane, 1);
+	tell_both(lane, 0);
+}
+
 static void die(struct sim_lane_end *e, enum death how)
 {
 	struct sim *s = e->peer->host->sim;

@@ -221,6 +221,8 @@ struct sim_lane *sim_lane_open(struct sim_peer *p, bool is_last);
 /* Nothing that end @from sends arrives any more, or for @ns. */
 void sim_lane_silence(struct sim_lane *lane, u32 from);
 void sim_lane_stall(struct sim_lane *lane, u32 from, u64 ns);
+/* What is under way is lost, and both ends are told. */
+void sim_lane_cut(struct sim_lane *lane);
 /* The way of the association's packets is gone, and of some lanes as well. */
 void sim_lanes_broken(struct sim_assoc *as);
 /* The association ends: its lanes are closed. */
