@@ -596,7 +596,7 @@ static int identify(struct conn *conn, const struct kr_offer *o)
 
 	if (is_carrier(conn))
 		return is_from(conn->c.host, o) ? 0 : err;
-	host = kr_host_find(o->tag);
+	host = kr_host_find_id(o->tag);
 	if (!host)
 		return err;
 	if (is_from(host, o))

@@ -86,6 +86,7 @@ struct kr_assoc {
 	u64 heard_ns;			/* last packet of the peer */
 	u64 buried_ns;			/* last tombstone made */
 	u64 now;			/* of the call we are in */
+	bool is_by_lane;		/* what it takes came by a lane */
 	struct kr_channel ch;
 	struct list_head lanes;
 	u32 nr_lanes;
@@ -167,7 +168,10 @@ struct kr_lane_terms {
 	void *port;
 };
 
-/* 0; -ECONNRESET: the association is ended or not proven; -EMFILE: it has enough. */
+/*
+ * 0; -ECONNRESET: the association is ended or not proven; -EMFILE: it has enough;
+ * -EINVAL: below KR_PKT_MIN bytes, or no credit.
+ */
 int kr_assoc_lane_open(struct kr_assoc *a, struct kr_lane *l,
 		       const struct kr_lane_terms *t, u64 now);
 /* Nothing comes from it any more; what it did not deliver goes another way. */

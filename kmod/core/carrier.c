@@ -33,7 +33,9 @@ bool kr_assoc_is_lane_ping_due(const struct kr_assoc *a)
 
 struct list_head *kr_assoc_queue(struct kr_assoc *a, const struct kr_vqp *v)
 {
-	return a->nr_bulk_up && kr_tx_is_bulk(&v->tx) ? &a->bulk : &a->data;
+	bool is_bulk = a->nr_bulk_up && !kr_assoc_is_by_lanes(a) && kr_tx_is_bulk(&v->tx);
+
+	return is_bulk ? &a->bulk : &a->data;
 }
 
 static void count(struct kr_assoc *a, const struct kr_lane *l, int by)
@@ -68,6 +70,8 @@ int kr_assoc_lane_open(struct kr_assoc *a, struct kr_lane *l,
 		return -ECONNRESET;
 	if (a->nr_lanes >= KR_LANES_MAX)
 		return -EMFILE;
+	if (t->size < KR_PKT_MIN || !t->credits)
+		return -EINVAL;
 	a->now = now;
 	memset(l, 0, sizeof(*l));
 	l->size = min_t(u32, t->size, KR_LANE_SIZE_MAX);
@@ -160,9 +164,11 @@ void kr_assoc_lane_input(struct kr_assoc *a, struct kr_lane *l, const u8 *p, u32
 	a->stats.rx_packets++;
 	is_one = kr_wire_get_hdr(p, len, &h) && h.lane;
 	a->stats.rx_malformed += !is_one;
+	a->is_by_lane = true;
 	/* It is reliable, so the peer is wrong, and what follows means nothing. */
 	if ((!is_one || !take(a, l, &h, p + KR_HDR_LEN)) && !a->is_ended)
 		fail(a, l);
+	a->is_by_lane = false;
 	kr_assoc_tick_touched(a);
 }
 

@@ -293,12 +293,13 @@ static enum verdict on_message(struct kr_assoc *a, const struct kr_msg *m)
 	case KR_MSG_CLOSED:
 		return on_closed(a, m);
 	case KR_MSG_PATH_REQ:
-		if (!kr_wire_get_path(m, &pm) || memcmp(pm.instance, a->peer_instance, 16))
+		if (a->is_by_lane || !kr_wire_get_path(m, &pm) ||
+		    memcmp(pm.instance, a->peer_instance, 16))
 			return BROKEN;
 		a->ops->path_req(a, &pm);
 		return TAKEN;
 	case KR_MSG_PATH_REP:
-		if (!kr_wire_get_path(m, &pm))
+		if (a->is_by_lane || !kr_wire_get_path(m, &pm))
 			return BROKEN;
 		kr_assoc_path_rep(a, &pm, a->now);
 		return TAKEN;

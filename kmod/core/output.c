@@ -362,6 +362,8 @@ static void put_all(struct kr_assoc *a, struct packet *pk)
 	put_tombs(a, pk);
 	list_splice_tail_init(&a->confirm, &a->control);
 	put_all_control(a, pk);
+	/* All are in one turn. */
+	list_splice_tail_init(&a->bulk, &a->data);
 	put_all_data(a, &a->data, pk);
 }
 

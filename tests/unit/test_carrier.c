@@ -375,7 +375,7 @@ Test(carrier, by_lanes__one_side_has_the_path_and_believes_the_other)
 	nr_sent[CLIENT] = 0;
 	dial_open(1);
 	transfer(c, s, 100, 20 * KR_MSEC);
-	cr_expect_eq(nr_sent[CLIENT], 0);
+	cr_expect_leq(nr_sent[CLIENT], 2, "PINGs that ask whether the path is of use");
 	cr_expect_not(lane_ends[0][CLIENT].flags & KR_PF_DEAF, "the peer does reach us");
 }
 
