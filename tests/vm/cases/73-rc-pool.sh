@@ -12,10 +12,10 @@ lab --timeout 900 -- "$common"'serve; rest' "$common"'serve; rest' "$common"'
 	echo 1 >/sys/module/krcore/parameters/rc_max
 	bound 1 & bound=$!
 	mark
-	# The name of the server is what socktest dials.
 	cases --timeout 600 --bytes 100000000 bulk.both_ways &
 	one=$!
-	PEER=h2 cases --timeout 600 --bytes 100000000 bulk.both_ways &
+	lab-wait-port 7654 h2
+	AT=h2 cases --timeout 600 --bytes 100000000 bulk.both_ways &
 	two=$!
 	wait $one
 	wait $two
