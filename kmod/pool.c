@@ -12,7 +12,7 @@ static DECLARE_DELAYED_WORK(pool_work, work_fn);
 
 static DEFINE_SPINLOCK(pool_lock);
 static struct kr_pool pool;
-static bool is_ready;			/* fixed between init and exit */
+static bool is_ready;			/* pool_lock; between start and stop */
 
 enum {
 	IS_KICKED,			/* bit of flags: the work runs soon */
@@ -140,10 +140,12 @@ static void work_fn(struct work_struct *work)
 
 void kr_pool_kick(void)
 {
+	spin_lock_bh(&pool_lock);
 	/* Those who come before the work runs must not put it off. */
-	if (READ_ONCE(is_ready) && !test_and_set_bit(IS_KICKED, &flags))
+	if (is_ready && !test_and_set_bit(IS_KICKED, &flags))
 		mod_delayed_work(system_unbound_wq, &pool_work,
 				 nsecs_to_jiffies(KR_POOL_NS / 4));
+	spin_unlock_bh(&pool_lock);
 }
 
 bool kr_pool_may_accept(struct kr_host *host)
@@ -204,12 +206,14 @@ void kr_pool_start(void)
 	spin_lock_bh(&pool_lock);
 	kr_pool_init(&pool, &none);
 	apply_settings_locked();
+	is_ready = true;
 	spin_unlock_bh(&pool_lock);
-	WRITE_ONCE(is_ready, true);
 }
 
 void kr_pool_stop(void)
 {
-	WRITE_ONCE(is_ready, false);
+	spin_lock_bh(&pool_lock);
+	is_ready = false;		/* nobody queues the work after this */
+	spin_unlock_bh(&pool_lock);
 	cancel_delayed_work_sync(&pool_work);
 }

@@ -2,8 +2,8 @@
 /*
  * Which hosts have RC queue pairs: core/pool.h decides, rc.c makes and ends them.
  *
- * pool_lock (spinlock, BH) protects the pool and kr_host.pool; nothing is taken
- * inside.  A host's place in the pool goes with its last reference.
+ * pool_lock (spinlock, BH) protects the pool and kr_host.pool.  It may be taken under a
+ * host's lock; nothing is taken inside.  A host's place in the pool goes with its last reference.
  */
 #ifndef KRCORE_POOL_H
 #define KRCORE_POOL_H

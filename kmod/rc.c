@@ -5,7 +5,7 @@
  * Connecting
  *   The private data of REQ and REP is an offer (core/wire.h).  It names the
  *   association ids of both hosts, which only they know: that is the proof of who
- *   asks and who answers.  When both ask at once, the side with the smaller id gives
+ *   asks and who answers.  When both ask at once, the side with the larger id gives
  *   way.  An unanswered REQ would live a minute, so each has a timer of its own.
  *
  *   The asker sends as soon as it has the REP, and its peer takes the first packet
@@ -98,6 +98,8 @@ struct kr_rc {
 	struct rc_buf rx[KR_RC_RX_BUFS];
 	struct rc_buf tx[KR_RC_TX_BUFS];
 	u32 local_qpn, remote_qpn;	/* READ_ONCE() elsewhere */
+
+	bool is_place_given;		/* host->lock; the pool's place is another one's */
 
 	spinlock_t open_lock;
 	/* protected by open_lock; is_open is read without it, and set for good */
@@ -558,7 +560,8 @@ static void rc_destroy(struct kr_carrier *c)
 	bufs_free(rc, rc->tx, KR_RC_TX_BUFS, DMA_TO_DEVICE);
 	if (rc->is_open)
 		kr_stat_inc(KR_STAT_rc_ended);
-	kr_pool_rc_gone(c->host, rc->is_open);
+	if (!rc->is_place_given)
+		kr_pool_rc_gone(c->host, rc->is_open);
 	kfree(rc);
 }
 
@@ -701,6 +704,35 @@ int kr_rc_ask(struct kr_host *host)
 
 /* Being asked; the handler mutexes of the listener and the new id are held. */
 
+/* Is an attempt of ours under way that can still be stopped?  The host's lock is held. */
+static bool is_attempt(const struct kr_carrier *c)
+{
+	return c->ops == &rc_ops && c->is_asked && !kr_carrier_is_ending(c) &&
+	       c->lane.state == KR_LANE_CLOSED;
+}
+
+/*
+ * Gives way to the peer, who asks at the same time: its QP has the place of our attempt,
+ * whose lane cannot open any more once it is ending.
+ */
+static bool give_way(struct kr_host *host)
+{
+	struct kr_carrier *c;
+	bool ret = false;
+
+	spin_lock_bh(&host->lock);
+	list_for_each_entry(c, &host->carriers, node) {
+		if (!is_attempt(c))
+			continue;
+		to_rc(c)->is_place_given = true;
+		kr_carrier_end(c);
+		ret = true;
+		break;
+	}
+	spin_unlock_bh(&host->lock);
+	return ret;
+}
+
 /* Do we ask this host at the same time, and is it our attempt that counts? */
 static bool is_ours_first(struct kr_host *host)
 {
@@ -709,9 +741,8 @@ static bool is_ours_first(struct kr_host *host)
 
 	spin_lock_bh(&host->lock);
 	list_for_each_entry(c, &host->carriers, node)
-		ret |= c->ops == &rc_ops && c->is_asked && !kr_carrier_is_ending(c) &&
-		       !READ_ONCE(to_rc(c)->is_open);
-	ret &= host->assoc.local_id > host->assoc.remote_id;
+		ret |= is_attempt(c);
+	ret &= host->assoc.local_id < host->assoc.remote_id;
 	spin_unlock_bh(&host->lock);
 	return ret;
 }
@@ -725,7 +756,8 @@ static struct kr_host *get_asker(const struct rdma_conn_param *param, struct kr_
 	    !kr_wire_get_offer(param->private_data, param->private_data_len, offer))
 		return NULL;
 	host = kr_host_find_id(offer->tag);
-	if (host && is_of_host(host, offer) && !is_ours_first(host) && kr_pool_may_accept(host))
+	if (host && is_of_host(host, offer) && !is_ours_first(host) &&
+	    (give_way(host) || kr_pool_may_accept(host)))
 		return host;
 	if (host)
 		kr_host_put(host);

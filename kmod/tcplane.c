@@ -252,8 +252,8 @@ static void conn_free(struct conn *conn)
 	cancel_work_sync(&conn->rx_work);
 	restore_callbacks(conn);
 	cancel_work_sync(&conn->rx_work);
-	cancel_work_sync(&conn->tx_work);
 	cancel_delayed_work_sync(&conn->watch_work);
+	cancel_work_sync(&conn->tx_work);
 	sock_release(conn->sock);
 	for (i = 0; i < TX_SLOTS; i++)
 		kvfree(conn->slots[i].bytes);
@@ -757,10 +757,13 @@ static void watch_work_fn(struct work_struct *work)
 		is_over = is_idle(conn);
 	else
 		is_over = time_after_eq(jiffies, conn->born + SETUP_S * HZ);
+	/* One that is being adopted does not end now. */
 	if (is_over)
 		conn_end(conn);
 	else
-		queue_delayed_work(tcp_wq, &conn->watch_work, HZ);
+		/* A send that lacked memory is called by nobody. */
+		queue_work(tcp_wq, &conn->tx_work);
+	queue_delayed_work(tcp_wq, &conn->watch_work, HZ);
 }
 
 /* Asking. */
@@ -907,6 +910,9 @@ void kr_tcp_stop(void)
 	listener_close();
 	while (drop_oldest())
 		;
+	/* Reading may drop one more. */
+	flush_workqueue(tcp_wq);
+	flush_workqueue(tcp_wq);
 }
 
 void kr_tcp_exit(void)

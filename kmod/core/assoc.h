@@ -95,7 +95,7 @@ struct kr_assoc {
 	bool is_peer_deaf;		/* it says by lanes that by UD it hears nothing */
 	bool is_deaf_told;		/* what ours last said of us */
 	bool is_lane_ping_due;		/* is the peer alive?  Only lanes can ask */
-	u64 bulk_bytes;			/* sent of VQPs that had much */
+	u64 bulk_bytes;			/* for which lanes are worth it: the pool's */
 	struct kr_table table;
 	u32 nr_vqps;
 	u32 nr_tombs;

@@ -95,6 +95,8 @@ void kr_assoc_lane_close(struct kr_assoc *a, struct kr_lane *l, u64 now)
 	set_state(a, l, KR_LANE_CLOSED);
 	list_del_init(&l->node);
 	a->nr_lanes--;
+	if (!a->nr_lanes)
+		a->is_peer_deaf = false;
 	kr_lane_clean(l, kr_assoc_sent, a);
 	kr_assoc_tick_touched(a);
 }
@@ -147,6 +149,9 @@ static bool take(struct kr_assoc *a, struct kr_lane *l, const struct kr_hdr *h,
 		return false;
 	if (h->pn)
 		kr_lane_took(l, a->now);
+	/* Who only receives shall not take the lane for idle. */
+	if (h->pn && !l->is_last)
+		a->bulk_bytes += h->body_len;
 	return true;
 }
 

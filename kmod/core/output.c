@@ -412,7 +412,13 @@ u32 kr_assoc_lane_output(struct kr_assoc *a, struct kr_lane *l, u8 *p, u64 now)
 	pk.end = p + l->size;
 	put_news(a, &pk);
 	h.flags = kr_assoc_lane_flags(a);
+	/* That word may not come through. */
+	if (l->state != KR_LANE_UP)
+		a->is_deaf_told = false;
 	h.body_len = pk.at - p - KR_HDR_LEN;
+	/* What is not bulk needs the lane as much when there is no other way. */
+	if (pk.is_numbered && !l->is_last && kr_assoc_is_by_lanes(a))
+		a->bulk_bytes += h.body_len;
 	if (pk.is_numbered)
 		h.pn = kr_lane_commit(l, pk.rec, now);
 	h.ack = l->taken;

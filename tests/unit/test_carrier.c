@@ -720,3 +720,40 @@ Test(carrier, deadline__the_soonest_of_all)
 	kr_assoc_path_lost(a, now);
 	cr_expect_eq(kr_assoc_deadline(a), start + KR_LANE_ALONE_NS);
 }
+
+Test(carrier, pool__who_only_receives_has_use_for_the_lane)
+{
+	u64 before;
+
+	lane_connected();
+	before = b->bulk_bytes;
+	transfer(c, s, 300000, KR_SEC);
+	cr_expect_gt(b->bulk_bytes, before + 200000);
+}
+
+Test(carrier, pool__what_has_no_other_way_counts_although_it_is_little)
+{
+	u64 before;
+
+	lane_connected();
+	ud_lost();
+	lanes_settle();
+	before = a->bulk_bytes;
+	transfer(c, s, 100, KR_SEC);
+	cr_expect_gt(a->bulk_bytes, before);
+}
+
+Test(carrier, deaf__is_forgotten_with_the_last_lane_also_when_it_was_doubted)
+{
+	struct kr_hdr h = { .flags = KR_PF_DEAF };
+
+	lane_connected();
+	lane_cut(0, true);
+	transfer(c, s, 100000, KR_SEC);
+	cr_assert_eq(lane_of(0, CLIENT)->state, KR_LANE_DOUBT);
+	h.ack = lane_of(0, CLIENT)->acked;
+	lane_say(0, CLIENT, h, NULL, 0);
+	cr_expect(a->is_peer_deaf);
+	lane_break(0);
+	cr_expect_not(a->is_peer_deaf);
+}

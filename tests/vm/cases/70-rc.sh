@@ -20,18 +20,26 @@ common='rc_qps() { rdma resource show qp | grep -c "type RC "; }
 		if rdma resource show cm_id | grep -q krcore; then fail "ids are left"; fi
 	}
 '
-lab --timeout $((600 + 4 * seconds)) -- "$common"'serve
+# It is in use for who only receives as well.
+idle='echo 2 >/sys/module/krcore/parameters/rc_idle_s
+'
+lab --timeout $((600 + 4 * seconds)) -- "$idle$common"'serve
 	kr iperf3 -s >/dev/null 2>&1 &
 	lab-wait-port 5201
 	within 120 made
+	wait_file "$OUT/one_way" 400
+	(($(counter rc_made) == 1)) || fail "one way: $(counter rc_made) QPs"
 	wait_file "$OUT/done" 400
 	pkill -x iperf3
 	pkill -x socktest
 	within 60 gone
 	krcorectl stat | grep -E "rc_|lanes"
-	nothing_left' "seconds=$seconds; $common"'
+	nothing_left' "seconds=$seconds; $idle$common"'
 	lab-wait-port 5201 h1
 	mark
+	kr timeout 120 iperf3 -c h1 -t 7 >/run/iperf3.log || { cat /run/iperf3.log; fail iperf3; }
+	(($(counter rc_made) == 1)) || fail "one way: $(counter rc_made) QPs"
+	: >"$OUT/one_way"
 	for options in "" -R --bidir; do
 		kr timeout $((seconds + 90)) iperf3 -c h1 -t $seconds $options >/run/iperf3.log ||
 			{ cat /run/iperf3.log; fail "iperf3 $options"; }

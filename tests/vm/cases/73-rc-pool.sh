@@ -4,7 +4,7 @@
 . tests/vm/lib.sh
 
 [[ $KR_PROTO == tcp ]] && skip 'needs the module'
-common='nr_rc() { krcorectl -j qp | grep -c "\"kind\": *\"rc\"" || true; }
+common='nr_rc() { krcorectl qp | grep -w rc | grep -cv ENDING || true; }
 bound() { while sleep 0.2; do (($(nr_rc) <= $1)) || : >"$OUT/too_many"; done; }
 rest() { wait_file "$OUT/done" 800; pkill -x socktest; within 60 rmmod krcore; }
 '
