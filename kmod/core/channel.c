@@ -325,6 +325,16 @@ u64 kr_channel_deadline(const struct kr_channel *ch, u64 now)
 	return when;
 }
 
+/* Numbers must be left for the next packets, or nothing could ever come back. */
+static void leave_numbers(struct kr_channel *ch)
+{
+	u64 end = ch->next_pn;
+
+	if (end - ch->low_pn > KR_SENT_RING / 2)
+		forget_lost(ch, max(ch->low_pn + KR_SACK_BITS / 2,
+				    end - KR_SENT_RING / 2));
+}
+
 void kr_channel_lose(struct kr_channel *ch, kr_sent_fn fn, void *ctx)
 {
 	u64 pn;
@@ -332,12 +342,12 @@ void kr_channel_lose(struct kr_channel *ch, kr_sent_fn fn, void *ctx)
 	for (pn = ch->low_pn; pn < ch->next_pn; pn++)
 		if (record(ch, pn)->state == KR_SENT_INFLIGHT)
 			lose_one(ch, pn, fn, ctx);
+	leave_numbers(ch);
 }
 
 /*
  * Nothing came back: what the oldest packet carried goes out once more, and in
- * a silence what all of them carried, so that probes do not pile up.  Numbers
- * must be left for the next packets, or nothing could ever come back.
+ * a silence what all of them carried, so that probes do not pile up.
  */
 static void probe(struct kr_channel *ch, u64 now, kr_sent_fn fn, void *ctx)
 {
@@ -356,9 +366,7 @@ static void probe(struct kr_channel *ch, u64 now, kr_sent_fn fn, void *ctx)
 		if (!kr_channel_is_silent(ch))
 			break;
 	}
-	if (end - ch->low_pn > KR_SENT_RING / 2)
-		forget_lost(ch, max(ch->low_pn + KR_SACK_BITS / 2,
-				    end - KR_SENT_RING / 2));
+	leave_numbers(ch);
 }
 
 void kr_channel_timeout(struct kr_channel *ch, u64 now, kr_sent_fn fn, void *ctx)

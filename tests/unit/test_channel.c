@@ -365,3 +365,16 @@ Test(channel, timeout__a_full_ring_gets_room)
 
 	cr_expect(kr_channel_may_send(&ch, true));
 }
+
+Test(channel, lose__a_full_ring_gets_room)
+{
+	u32 nr = 0;
+
+	for (; kr_channel_may_send(&ch, true); nr++)
+		send_one();
+	kr_channel_lose(&ch, on_sent, NULL);
+
+	cr_expect_eq(ch.inflight, 0);
+	cr_expect_eq(nr_lost, nr);
+	cr_expect(kr_channel_may_send(&ch, false));
+}
