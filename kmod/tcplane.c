@@ -669,7 +669,7 @@ static bool has_carrier(struct kr_host *host)
 
 	spin_lock_bh(&host->lock);
 	list_for_each_entry(c, &host->carriers, node)
-		ret |= !kr_carrier_is_ending(c);
+		ret |= c->ops == &conn_ops && !kr_carrier_is_ending(c);
 	spin_unlock_bh(&host->lock);
 	return ret;
 }

@@ -233,8 +233,19 @@ void kr_assoc_lanes_timeout(struct kr_assoc *a)
 	kr_assoc_tick_touched(a);
 }
 
+static bool has_last_lane(const struct kr_assoc *a)
+{
+	const struct kr_lane *l;
+
+	list_for_each_entry(l, &a->lanes, node)
+		if (l->is_last && kr_lane_is_open(l))
+			return true;
+	return false;
+}
+
+/* A lane in doubt may take long to fail, or may not fail at all. */
 bool kr_assoc_wants_last_lane(const struct kr_assoc *a)
 {
-	return a->is_proven && !a->is_ended && !a->is_loop && is_deaf(a) && !a->nr_lanes &&
-	       (a->nr_vqps || a->nr_tombs);
+	return a->is_proven && !a->is_ended && !a->is_loop && is_deaf(a) && !a->nr_up &&
+	       !has_last_lane(a) && (a->nr_vqps || a->nr_tombs);
 }

@@ -88,11 +88,14 @@ enum kr_run kr_assoc_run(struct kr_assoc *a, const struct kr_port_ops *ops,
 		if (!slot)
 			return KR_RUN_STARVED;
 		len = kr_assoc_output(a, bytes, KR_PKT_MAX, is_data, now);
-		if (!len) {
-			ops->put(port, slot);
-			return is_data ? KR_RUN_NO_MEMORY : KR_RUN_STARVED;
+		if (len) {
+			ops->post(port, slot, len);
+			continue;
 		}
-		ops->post(port, slot, len);
+		ops->put(port, slot);
+		/* What waited its turn may have had nothing to send any more. */
+		if (kr_assoc_has_output(a, now))
+			return is_data ? KR_RUN_NO_MEMORY : KR_RUN_STARVED;
 	}
 	return KR_RUN_DONE;
 }
@@ -108,11 +111,13 @@ static enum kr_run run_lane(struct kr_assoc *a, struct kr_lane *l, u64 now)
 		if (!slot)
 			return KR_RUN_STARVED;
 		len = kr_assoc_lane_output(a, l, bytes, now);
-		if (!len) {
-			l->ops->put(l->port, slot);
-			return KR_RUN_NO_MEMORY;
+		if (len) {
+			l->ops->post(l->port, slot, len);
+			continue;
 		}
-		l->ops->post(l->port, slot, len);
+		l->ops->put(l->port, slot);
+		if (kr_assoc_lane_has_output(a, l, now))
+			return KR_RUN_NO_MEMORY;
 	}
 	return KR_RUN_DONE;
 }

@@ -97,6 +97,35 @@ Test(drive, run__without_any_slot_is_starved)
 	cr_expect_eq(kr_assoc_run(a, &port_ops, &p, now), KR_RUN_STARVED);
 }
 
+/* Its peer accepted all of it while it waited its turn to send it again. */
+static void wait_for_nothing(void)
+{
+	put_zeros(&clients[0].v, LANE_BULK);
+	clients[0].v.tx.next = clients[0].v.tx.end;
+}
+
+Test(drive, run__is_done_when_what_waited_has_nothing_to_send)
+{
+	struct port p = { .nr_free = 2, .nr_kept = 1 };
+
+	connected();
+	pass(KR_SEC / 10);
+	wait_for_nothing();
+	cr_assert(kr_assoc_has_output(a, now));
+	cr_expect_eq(kr_assoc_run(a, &port_ops, &p, now), KR_RUN_DONE);
+	cr_expect_eq(p.nr_put, 1);
+	cr_expect_eq(p.nr_posted, 0);
+}
+
+Test(drive, run_lanes__are_done_when_what_waited_has_nothing_to_send)
+{
+	lane_connected();
+	wait_for_nothing();
+	cr_assert(kr_assoc_lane_has_output(a, lane_of(0, CLIENT), now));
+	cr_expect_eq(kr_assoc_run_lanes(a, now), KR_RUN_DONE);
+	cr_expect_eq(lane_ends[0][CLIENT].nr_slots, LANE_SLOTS);
+}
+
 Test(drive, run_at__tries_again_soon_without_memory)
 {
 	connected();
@@ -403,6 +432,23 @@ Test(drive, last_lane__is_wanted_when_there_is_something_to_carry_and_no_way)
 	cr_expect(kr_assoc_wants_last_lane(a));
 	kr_assoc_end(a);
 	cr_expect_not(kr_assoc_wants_last_lane(a), "ended");
+}
+
+Test(drive, last_lane__is_wanted_beside_one_in_doubt)
+{
+	lane_connected();
+	lane_cut(0, true);
+	kr_assoc_path_lost(a, now);
+	cr_assert_not(kr_assoc_wants_last_lane(a), "the lane carries all");
+	put_zeros(&clients[0].v, LANE_BULK);
+	lanes_pass(2 * KR_LANE_DOUBT_MAX_NS);
+	cr_assert_eq(lane_of(0, CLIENT)->state, KR_LANE_DOUBT);
+	cr_expect(kr_assoc_wants_last_lane(a));
+	cr_assert_eq(lane_open_end(1, CLIENT, true), 0);
+	cr_expect_not(kr_assoc_wants_last_lane(a), "it has one");
+	lanes_pass(2 * KR_LANE_DOUBT_MAX_NS);
+	cr_assert_eq(lane_of(1, CLIENT)->state, KR_LANE_DOUBT);
+	cr_expect_not(kr_assoc_wants_last_lane(a), "a second one would be no better");
 }
 
 Test(drive, last_lane__is_not_wanted_for_nothing)
