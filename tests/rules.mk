@@ -99,14 +99,18 @@ $(BUILD)/tests/sim/krsim: $(SIM_FAST)
 krsim krsim-asan: %: $(BUILD)/tests/sim/%
 
 SIM_PGO    = $(BUILD)/tests/sim/pgo
-SIM_PGO_CC = $(CC) $(SIM_CF) -march=native -o $(SIM_PGO)/krsim $(filter %.c,$^)
+# Objects of their own: a profile is found by the object's name, and core and the simulator
+# have files of the same name.
+SIM_PGO_CC = for c in $(filter %.c,$^); do echo $$c; done | xargs -P $(JOBS) -I {} sh -c \
+		'$(CC) $(SIM_CF) -march=native $(1) -c -o $(SIM_PGO)/$$(echo {} | tr / -).o {}' && \
+	     $(CC) $(SIM_CF) $(1) -o $(SIM_PGO)/krsim $(SIM_PGO)/*.o
 
 $(BUILD)/tests/sim/krsim-pgo: $(SIM_SRCS) $(wildcard kmod/core/*.c kmod/core/*.h tests/sim/*.h)
 	@echo 'building the simulator for long hunts, a minute'
 	@rm -rf $(SIM_PGO) && mkdir -p $(SIM_PGO)
-	$(Q)$(SIM_PGO_CC) -fprofile-generate -fprofile-dir=$(SIM_PGO)
+	$(Q)$(call SIM_PGO_CC,-fprofile-generate)
 	$(Q)$(SIM_PGO)/krsim --seed 1 --seeds 120 >$(SIM_PGO)/said
-	$(Q)$(SIM_PGO_CC) -fprofile-use=$(SIM_PGO)
+	$(Q)$(call SIM_PGO_CC,-fprofile-use)
 	$(Q)mv $(SIM_PGO)/krsim $@
 
 sim: $(BUILD)/tests/sim/krsim-pgo
