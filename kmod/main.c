@@ -22,8 +22,9 @@ static int __init krcore_init(void)
 	err = kr_tcp_init();
 	if (err)
 		goto err_carriers;
-	kr_pool_start();
-	err = kr_host_init();
+	err = kr_pool_start();
+	if (!err)
+		err = kr_host_init();
 	if (err)
 		goto err_tcp;
 	err = kr_peer_init();

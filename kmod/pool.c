@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The RC pool's work: what hosts sent, and what core/pool.c decides: see pool.h. */
 #include <linux/module.h>
+#include <linux/shrinker.h>
 #include "core/limits.h"
 #include "host.h"
 #include "pool.h"
@@ -103,6 +104,8 @@ static void carry_out(enum kr_pool_act act, struct kr_host *host)
 	if (act != KR_POOL_MAKE) {
 		if (act == KR_POOL_END_EVICTED)
 			kr_stat_inc(KR_STAT_rc_evicted);
+		if (act == KR_POOL_END_MEMORY)
+			kr_stat_inc(KR_STAT_rc_reclaimed);
 		kr_rc_end_one(host);
 	} else if (kr_rc_ask(host)) {
 		kr_pool_rc_gone(host, false);
@@ -153,7 +156,7 @@ bool kr_pool_may_accept(struct kr_host *host)
 	bool is_taken;
 
 	spin_lock_bh(&pool_lock);
-	is_taken = kr_pool_take(&pool, &host->pool.member);
+	is_taken = kr_pool_take(&pool, &host->pool.member, ktime_get_ns());
 	spin_unlock_bh(&pool_lock);
 	return is_taken;
 }
@@ -199,7 +202,41 @@ void kr_pool_host_clean(struct kr_host *host)
 	spin_unlock_bh(&pool_lock);
 }
 
-void kr_pool_start(void)
+/* Memory is short: QPs, each with some 1.6 MiB of buffers, go back.  Context: reclaim. */
+
+static unsigned long shrink_count(struct shrinker *s, struct shrink_control *sc)
+{
+	u32 nr = 0;
+
+	spin_lock_bh(&pool_lock);
+	if (is_ready)
+		nr = kr_pool_reclaimable(&pool, ktime_get_ns());
+	spin_unlock_bh(&pool_lock);
+	return nr ?: SHRINK_EMPTY;
+}
+
+/* They are freed by the work, soon. */
+static unsigned long shrink_scan(struct shrinker *s, struct shrink_control *sc)
+{
+	u32 nr = 0;
+
+	spin_lock_bh(&pool_lock);
+	if (is_ready)
+		nr = kr_pool_reclaim(&pool, min_t(ulong, sc->nr_to_scan, U32_MAX), ktime_get_ns());
+	spin_unlock_bh(&pool_lock);
+	if (!nr)
+		return SHRINK_STOP;
+	kr_pool_kick();
+	return nr;
+}
+
+static struct shrinker shrinker = {
+	.count_objects = shrink_count,
+	.scan_objects = shrink_scan,
+	.seeks = DEFAULT_SEEKS,
+};
+
+int kr_pool_start(void)
 {
 	struct kr_pool_limits none = { 0 };
 
@@ -208,10 +245,12 @@ void kr_pool_start(void)
 	apply_settings_locked();
 	is_ready = true;
 	spin_unlock_bh(&pool_lock);
+	return register_shrinker(&shrinker, "krcore-rc");
 }
 
 void kr_pool_stop(void)
 {
+	unregister_shrinker(&shrinker);
 	spin_lock_bh(&pool_lock);
 	is_ready = false;		/* nobody queues the work after this */
 	spin_unlock_bh(&pool_lock);

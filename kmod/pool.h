@@ -19,8 +19,9 @@ struct kr_pool_host {
 	u32 nr_told;			/* QPs that were decided to end and are not gone yet */
 };
 
-void kr_pool_start(void);
-/* Nothing is asked for any more.  Context: may sleep. */
+/* 0 or -ENOMEM.  Context: may sleep. */
+int kr_pool_start(void);
+/* Nothing is asked for any more.  Once more does no harm.  Context: may sleep. */
 void kr_pool_stop(void);
 
 void kr_pool_host_init(struct kr_host *host);

@@ -43,7 +43,7 @@ const char *kr_reason_token(enum kr_reason reason);
 	_(gone_limited) _(rejects_sent) _(rejects_received) \
 	_(connect_timeouts) _(conns_aborted) _(backlog_full) \
 	_(orphans_reset) _(lanes_failed) \
-	_(rc_asked) _(rc_made) _(rc_ended) _(rc_evicted) _(rc_refused) _(tcp_lanes)
+	_(rc_asked) _(rc_made) _(rc_ended) _(rc_evicted) _(rc_reclaimed) _(rc_refused) _(tcp_lanes)
 
 enum kr_stat {
 #define KR_STAT_ENUM(name) KR_STAT_##name,

@@ -75,6 +75,8 @@ enum kr_limits {
 #define KR_POOL_HALF_NS (1ull << 31)	/* 2.1 s: then bytes count half */
 #define KR_POOL_HOLD_NS (1 * KR_SEC)	/* one just made is not evicted */
 #define KR_POOL_RESERVE_NS (5 * KR_SEC)	/* a place is kept for whom it was freed for */
+#define KR_POOL_QUIET_NS (1 * KR_SEC)	/* without bulk bytes so long: may be reclaimed */
+#define KR_POOL_SHORT_NS (5 * KR_SEC)	/* none is made so long after memory was short */
 #define KR_POOL_RETRY_NS (1 * KR_SEC)	/* after a failure, doubled by each further one */
 #define KR_POOL_RETRY_MAX_NS (60 * KR_SEC)
 

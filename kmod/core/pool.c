@@ -77,12 +77,17 @@ static bool is_wanting(const struct kr_pool *p, const struct kr_member *m, u64 n
 
 static bool is_asking(const struct kr_pool *p, const struct kr_member *m, u64 now)
 {
-	return is_wanting(p, m, now) && now >= m->retry_ns;
+	return is_wanting(p, m, now) && now >= m->retry_ns && now >= p->short_ns;
 }
 
 static u64 held_until(const struct kr_member *m)
 {
 	return m->made_ns ? m->made_ns + KR_POOL_HOLD_NS : 0;
+}
+
+static bool is_quiet(const struct kr_member *m, u64 now)
+{
+	return now >= m->used_ns + KR_POOL_QUIET_NS && now >= held_until(m);
 }
 
 /* Places. */
@@ -188,6 +193,7 @@ static void refresh(struct kr_pool *p, u64 now)
 struct firsts {
 	struct kr_member *over;		/* beyond per_host */
 	struct kr_member *idle;
+	struct kr_member *quiet;	/* least recently used of those to reclaim */
 	struct kr_member *least;	/* its last place is worth least of all */
 	struct kr_member *victim;	/* the same, of those that may be evicted */
 	struct kr_member *heir;		/* its next place is worth most, and there is one */
@@ -200,6 +206,8 @@ static void rank_up(const struct kr_pool *p, struct firsts *f, struct kr_member 
 		f->over = m;
 	if (now >= idle_at(p, m) && now >= held_until(m))
 		f->idle = m;
+	if (is_quiet(m, now) && (!f->quiet || m->used_ns < f->quiet->used_ns))
+		f->quiet = m;
 	if (!f->least || worth_of_last(m) < worth_of_last(f->least))
 		f->least = m;
 	if (now < held_until(m))
@@ -248,6 +256,13 @@ static enum kr_pool_act decide(struct kr_pool *p, u64 now, struct kr_member **m)
 	*m = nr_pool_live(p) > p->limits.max && f.least ? f.least : f.over;
 	if (*m)
 		return KR_POOL_END_LIMIT;
+	if (!f.quiet)
+		p->nr_to_reclaim = 0;
+	*m = f.quiet;
+	if (p->nr_to_reclaim) {
+		p->nr_to_reclaim--;
+		return KR_POOL_END_MEMORY;
+	}
 	*m = f.idle;
 	if (*m)
 		return KR_POOL_END_IDLE;
@@ -287,7 +302,7 @@ static u64 member_next_ns(const struct kr_pool *p, const struct kr_member *m, u6
 	if (m->reserved_ns)
 		when = min(when, m->reserved_ns);
 	if (is_wanting(p, m, now))
-		when = min(when, max(m->retry_ns, now + KR_POOL_NS));
+		when = min(when, max(max(m->retry_ns, p->short_ns), now + KR_POOL_NS));
 	return when;
 }
 
@@ -301,14 +316,40 @@ u64 kr_pool_next_ns(const struct kr_pool *p, u64 now)
 	return when;
 }
 
-bool kr_pool_take(struct kr_pool *p, struct kr_member *m)
+bool kr_pool_take(struct kr_pool *p, struct kr_member *m, u64 now)
 {
-	if (nr_have(m) >= p->limits.per_host || !has_place_for(p, m)) {
+	if (now < p->short_ns || nr_have(m) >= p->limits.per_host || !has_place_for(p, m)) {
 		p->nr_refused++;
 		return false;
 	}
 	occupy(p, m);
 	return true;
+}
+
+static u32 nr_quiet(const struct kr_pool *p, u64 now)
+{
+	struct kr_member *m;
+	u32 nr = 0;
+
+	list_for_each_entry(m, &p->members, node)
+		if (is_quiet(m, now))
+			nr += m->nr_up;
+	return nr;
+}
+
+u32 kr_pool_reclaimable(const struct kr_pool *p, u64 now)
+{
+	u32 nr = nr_quiet(p, now);
+
+	return nr - min(nr, p->nr_to_reclaim);
+}
+
+u32 kr_pool_reclaim(struct kr_pool *p, u32 nr, u64 now)
+{
+	nr = min(nr, kr_pool_reclaimable(p, now));
+	p->nr_to_reclaim += nr;
+	p->short_ns = now + KR_POOL_SHORT_NS;
+	return nr;
 }
 
 /* How it went. */

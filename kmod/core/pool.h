@@ -20,6 +20,9 @@
  * one it was freed for.  Nothing but a lowered limit ends a QP within
  * KR_POOL_HOLD_NS of the time it was made.
  *
+ * When memory is short, the least recently used of those without bulk bytes for
+ * KR_POOL_QUIET_NS are ended, and none is made for KR_POOL_SHORT_NS.
+ *
  * The list holds the members that have a place or want one; a step walks only
  * these.  The owner calls everything under one lock, with a clock that may jump
  * ahead, and never goes back.
@@ -43,6 +46,7 @@ enum kr_pool_act {
 	KR_POOL_END_IDLE,		/* one of its QPs that are up, any */
 	KR_POOL_END_EVICTED,		/* the same, for a member of more worth */
 	KR_POOL_END_LIMIT,		/* the same, a limit was lowered */
+	KR_POOL_END_MEMORY,		/* the same, memory is short */
 	KR_POOL_ACTS,
 };
 
@@ -52,6 +56,8 @@ struct kr_pool {
 	u32 nr_taken;			/* places: making, up and ending */
 	u32 nr_ending;			/* of these */
 	u32 nr_reserved;		/* members with a reservation */
+	u32 nr_to_reclaim;		/* to be ended, memory is short */
+	u64 short_ns;			/* none is made before */
 	/* ever */
 	u64 nr_acts[KR_POOL_ACTS];
 	u64 nr_failed;
@@ -94,7 +100,15 @@ enum kr_pool_act kr_pool_step(struct kr_pool *p, u64 now, struct kr_member **m);
 u64 kr_pool_next_ns(const struct kr_pool *p, u64 now);
 
 /* The peer asks for a QP: is there a place?  If so it is taken, as by MAKE. */
-bool kr_pool_take(struct kr_pool *p, struct kr_member *m);
+bool kr_pool_take(struct kr_pool *p, struct kr_member *m, u64 now);
+
+/* QPs that may be reclaimed, without those that are to be. */
+u32 kr_pool_reclaimable(const struct kr_pool *p, u64 now);
+/*
+ * Memory is short: the next steps end up to @nr of these.  Returns how many it will be,
+ * less those that are used before.
+ */
+u32 kr_pool_reclaim(struct kr_pool *p, u32 nr, u64 now);
 
 /* How it went with one QP. */
 void kr_pool_made(struct kr_pool *p, struct kr_member *m, u64 now);

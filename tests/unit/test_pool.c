@@ -196,7 +196,7 @@ Test(pool, clean__the_reservation_goes_with_the_member)
 	kr_member_clean(&pool, c);
 
 	cr_expect_eq(pool.nr_reserved, 0);
-	cr_expect(kr_pool_take(&pool, &hosts[3]));
+	cr_expect(kr_pool_take(&pool, &hosts[3], now));
 }
 
 Test(pool, note__half_is_forgotten_in_a_half_life_however_often_one_looks)
@@ -341,12 +341,12 @@ Test(pool, step__one_being_made_and_one_that_ends_occupy_a_place)
 	expect_step(KR_POOL_MAKE, b);
 	note(c, 64 * EARN);
 	expect_nothing();
-	cr_expect_not(kr_pool_take(&pool, c));
+	cr_expect_not(kr_pool_take(&pool, c, now));
 
 	kr_pool_made(&pool, a, now);
 	kr_pool_lost(&pool, a, now);
 	expect_nothing();
-	cr_expect_not(kr_pool_take(&pool, c));
+	cr_expect_not(kr_pool_take(&pool, c, now));
 	kr_pool_ended(&pool, a);
 	expect_step(KR_POOL_MAKE, c);
 }
@@ -397,9 +397,9 @@ Test(pool, step__a_freed_place_is_not_taken_by_somebody_else)
 	note(d, 200 * EARN);
 	expect_step(KR_POOL_END_EVICTED, a);	/* d gets a place of its own */
 	kr_pool_ended(&pool, b);
-	cr_expect_not(kr_pool_take(&pool, &hosts[4]));
+	cr_expect_not(kr_pool_take(&pool, &hosts[4], now));
 	kr_pool_ended(&pool, a);
-	cr_expect_not(kr_pool_take(&pool, &hosts[4]));
+	cr_expect_not(kr_pool_take(&pool, &hosts[4], now));
 
 	note(&hosts[5], 2000 * EARN);
 	expect_step(KR_POOL_MAKE, d);
@@ -424,7 +424,7 @@ Test(pool, step__a_reservation_is_for_one_place)
 	kr_pool_ended(&pool, b);
 	expect_step(KR_POOL_MAKE, &hosts[3]);
 	kr_pool_ended(&pool, c);
-	cr_expect(kr_pool_take(&pool, &hosts[4]));
+	cr_expect(kr_pool_take(&pool, &hosts[4], now));
 }
 
 Test(pool, step__a_reservation_lapses)
@@ -454,7 +454,7 @@ Test(pool, step__a_reservation_that_is_not_wanted_any_more_lapses)
 
 	expect_nothing();
 	cr_expect_eq(pool.nr_reserved, 0);
-	cr_expect(kr_pool_take(&pool, &hosts[4]));
+	cr_expect(kr_pool_take(&pool, &hosts[4], now));
 }
 
 Test(pool, step__idle_ones_end_and_do_not_come_back_for_old_bytes)
@@ -534,11 +534,11 @@ Test(pool, step__the_clock_jumps)
 Test(pool, take__a_free_place_below_per_host)
 {
 	limit(3, 2);
-	cr_expect(kr_pool_take(&pool, a));
-	cr_expect(kr_pool_take(&pool, a));
-	cr_expect_not(kr_pool_take(&pool, a));
-	cr_expect(kr_pool_take(&pool, b));
-	cr_expect_not(kr_pool_take(&pool, b));
+	cr_expect(kr_pool_take(&pool, a, now));
+	cr_expect(kr_pool_take(&pool, a, now));
+	cr_expect_not(kr_pool_take(&pool, a, now));
+	cr_expect(kr_pool_take(&pool, b, now));
+	cr_expect_not(kr_pool_take(&pool, b, now));
 	cr_expect_eq(pool.nr_refused, 2);
 	cr_expect_eq(pool.nr_taken, 3);
 
@@ -552,9 +552,9 @@ Test(pool, take__a_free_place_below_per_host)
 Test(pool, take__none_when_there_are_to_be_none)
 {
 	limit(0, 1);
-	cr_expect_not(kr_pool_take(&pool, a));
+	cr_expect_not(kr_pool_take(&pool, a, now));
 	limit(1, 0);
-	cr_expect_not(kr_pool_take(&pool, a));
+	cr_expect_not(kr_pool_take(&pool, a, now));
 }
 
 Test(pool, take__uses_the_reservation_of_the_same_member)
@@ -562,10 +562,10 @@ Test(pool, take__uses_the_reservation_of_the_same_member)
 	fill();
 	note(c, 64 * EARN);
 	expect_step(KR_POOL_END_EVICTED, b);
-	cr_expect_not(kr_pool_take(&pool, c));
+	cr_expect_not(kr_pool_take(&pool, c, now));
 	kr_pool_ended(&pool, b);
 
-	cr_expect(kr_pool_take(&pool, c));
+	cr_expect(kr_pool_take(&pool, c, now));
 	cr_expect_eq(pool.nr_reserved, 0);
 	expect_nothing();
 }
@@ -599,7 +599,7 @@ Test(pool, failed__waits_twice_as_long_each_time_up_to_a_minute)
 	/* It is looked at when the wait is over; the peer may ask before. */
 	note(a, ~0ull);
 	cr_expect_eq(kr_pool_next_ns(&pool, now), now + KR_POOL_RETRY_MAX_NS);
-	cr_expect(kr_pool_take(&pool, a));
+	cr_expect(kr_pool_take(&pool, a, now));
 }
 
 Test(pool, failed__does_not_keep_the_place_from_others)
@@ -853,7 +853,7 @@ static void do_anything(struct kr_member *m)
 		now += random_below(100) ? random_below(200) * KR_MSEC : IDLE_NS;
 		break;
 	case 2:
-		if (kr_pool_take(&pool, m))
+		if (kr_pool_take(&pool, m, now))
 			cr_assert_leq(pool.nr_taken, limits.max);
 		break;
 	case 3:
@@ -862,7 +862,11 @@ static void do_anything(struct kr_member *m)
 			kr_member_init(m);
 		}
 		break;
-	case 4 ... 7:
+	case 4:
+		if (!random_below(20))
+			cr_assert_leq(kr_pool_reclaim(&pool, random_below(4), now), 3);
+		break;
+	case 5 ... 7:
 		note(m, (u64)EARN << random_below(12));
 		break;
 	case 8 ... 11:
@@ -889,4 +893,87 @@ Test(pool, any__counts_agree)
 	finish_all();
 	settle();
 	cr_expect_eq(pool.nr_taken, 0);
+}
+
+/* When memory is short. */
+
+Test(pool, reclaim__ends_the_least_recently_used_first)
+{
+	fill();
+	now += KR_POOL_QUIET_NS;
+	note(b, 1);
+	now += KR_POOL_QUIET_NS;
+	cr_expect_eq(kr_pool_reclaimable(&pool, now), 2);
+	cr_expect_eq(kr_pool_reclaim(&pool, 1, now), 1);
+	cr_expect_eq(kr_pool_reclaimable(&pool, now), 1, "one is as good as gone");
+	expect_step(KR_POOL_END_MEMORY, a);
+	expect_nothing();
+	cr_expect_eq(pool.nr_acts[KR_POOL_END_MEMORY], 1);
+}
+
+Test(pool, reclaim__takes_no_more_than_there_are)
+{
+	fill();
+	now += KR_POOL_QUIET_NS;
+	cr_expect_eq(kr_pool_reclaim(&pool, 100, now), 2);
+	cr_expect_eq(kr_pool_reclaim(&pool, 100, now), 0);
+	settle();
+	cr_expect_eq(pool.nr_taken, 0);
+	cr_expect_eq(pool.nr_acts[KR_POOL_END_MEMORY], 2);
+}
+
+Test(pool, reclaim__leaves_those_in_use)
+{
+	fill();
+	now += KR_POOL_QUIET_NS;
+	note(a, 1);
+	cr_expect_eq(kr_pool_reclaimable(&pool, now), 1);
+	cr_expect_eq(kr_pool_reclaim(&pool, 2, now), 1);
+	/* Used again before the step: it stays, and nobody else goes for it, then or later. */
+	note(b, 1);
+	expect_nothing();
+	now += KR_POOL_QUIET_NS;
+	expect_nothing();
+	cr_expect_eq(kr_pool_reclaimable(&pool, now), 2);
+}
+
+Test(pool, reclaim__leaves_one_just_made)
+{
+	note(a, 8 * EARN);
+	settle();
+	now += KR_POOL_HOLD_NS - 1;
+	cr_expect_eq(kr_pool_reclaimable(&pool, now), 0);
+	cr_expect_eq(kr_pool_reclaim(&pool, 1, now), 0);
+	expect_nothing();
+}
+
+Test(pool, reclaim__counts_each_qp_of_a_host)
+{
+	limit(8, 4);
+	note(a, 64 * EARN);
+	settle();
+	cr_assert_eq(a->nr_up, 4);
+	now += KR_POOL_HOLD_NS + KR_POOL_QUIET_NS;
+	cr_expect_eq(kr_pool_reclaimable(&pool, now), 4);
+	cr_expect_eq(kr_pool_reclaim(&pool, 3, now), 3);
+	settle();
+	cr_expect_eq(a->nr_up, 1);
+}
+
+Test(pool, reclaim__none_is_made_for_a_while)
+{
+	fill();
+	now += KR_POOL_QUIET_NS;
+	kr_pool_reclaim(&pool, 2, now);
+	settle();
+	note(a, 64 * EARN);
+	expect_nothing();
+	cr_expect_not(kr_pool_take(&pool, c, now), "nor for a peer that asks");
+	cr_expect_geq(kr_pool_next_ns(&pool, now), now + KR_POOL_SHORT_NS);
+	now += KR_POOL_SHORT_NS - 1;
+	note(a, 64 * EARN);
+	expect_nothing();
+	now++;
+	expect_step(KR_POOL_MAKE, a);
+	cr_expect(kr_pool_take(&pool, c, now));
 }
