@@ -120,3 +120,24 @@ bool kr_gid_source(const u8 remote[16], u8 gid[16])
 	}
 	return false;
 }
+
+int kr_gid_sock_addr(const u8 gid[16], u16 port, union kr_sock_addr *a)
+{
+	memset(a, 0, sizeof(*a));
+	switch (kr_gid_class(gid)) {
+	case KR_GID_IPV4:
+		a->in.sin_family = AF_INET;
+		a->in.sin_port = htons(port);
+		memcpy(&a->in.sin_addr, gid + 12, 4);
+		return 0;
+	case KR_GID_IPV6:
+		a->in6.sin6_family = AF_INET6;
+		a->in6.sin6_port = htons(port);
+		memcpy(&a->in6.sin6_addr, gid, 16);
+		return 0;
+	case KR_GID_LINK:
+	case KR_GID_NONE:
+		break;
+	}
+	return -EADDRNOTAVAIL;
+}

@@ -17,8 +17,9 @@
 
 /*
  * A host is held by: the tables until end_work_fn() has finished, each endpoint,
- * each peer-cache entry, the starved list and a flush list while it is on them,
- * each caller.  Its timer and its works hold nothing: end_work_fn() waits for them.
+ * each peer-cache entry, each carrier from init to its end, a TCP connection that is
+ * to be asked for (tcplane.c), the starved list and a flush list while it is on them,
+ * the pool's work while it carries out a decision, each caller.  Its timer and its works hold nothing: end_work_fn() waits for them.
  */
 struct kr_host {
 	refcount_t ref;

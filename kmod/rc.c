@@ -610,32 +610,8 @@ static struct kr_rc *rc_create(struct rdma_cm_id *id, struct kr_host *host,
 
 struct ends {
 	struct kr_dev *dev;		/* with reference */
-	struct sockaddr_storage src, dst;
+	union kr_sock_addr src, dst;
 };
-
-static int set_addr(const u8 gid[16], u16 port, struct sockaddr_storage *ss)
-{
-	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)ss;
-	struct sockaddr_in *sin = (struct sockaddr_in *)ss;
-
-	memset(ss, 0, sizeof(*ss));
-	switch (kr_gid_class(gid)) {
-	case KR_GID_IPV4:
-		sin->sin_family = AF_INET;
-		sin->sin_port = htons(port);
-		memcpy(&sin->sin_addr, gid + 12, 4);
-		return 0;
-	case KR_GID_IPV6:
-		sin6->sin6_family = AF_INET6;
-		sin6->sin6_port = htons(port);
-		memcpy(&sin6->sin6_addr, gid, 16);
-		return 0;
-	case KR_GID_LINK:
-	case KR_GID_NONE:
-		break;
-	}
-	return -EAFNOSUPPORT;
-}
 
 /* The two ends of the path to @host, and a reference to its device. */
 static int get_ends(struct kr_host *host, struct ends *e)
@@ -649,9 +625,9 @@ static int get_ends(struct kr_host *host, struct ends *e)
 	else if (!a->is_proven || a->path != KR_PATH_READY || !host->dev)
 		err = -ENETUNREACH;
 	else
-		err = set_addr(a->local.gid, 0, &e->src);
+		err = kr_gid_sock_addr(a->local.gid, 0, &e->src);
 	if (!err)
-		err = set_addr(a->remote.gid, KRCORE_HELLO_PORT, &e->dst);
+		err = kr_gid_sock_addr(a->remote.gid, KRCORE_HELLO_PORT, &e->dst);
 	if (!err && !kr_dev_try_get(host->dev))
 		err = -ENODEV;
 	if (!err)
@@ -672,8 +648,7 @@ static int ask_locked(struct rdma_cm_id *id, struct kr_host *host, struct ends *
 	if (!err)
 		err = rdma_set_ack_timeout(id, KR_RC_ACK_TIMEOUT);
 	if (!err)
-		err = rdma_resolve_addr(id, (struct sockaddr *)&e->src,
-					(struct sockaddr *)&e->dst, KR_RC_RESOLVE_MS);
+		err = rdma_resolve_addr(id, &e->src.sa, &e->dst.sa, KR_RC_RESOLVE_MS);
 	if (err)
 		kr_carrier_end(&rc->c);
 	return 0;

@@ -60,12 +60,6 @@ enum conn_state {
 	CONN_OPEN,
 };
 
-union sock_addr {
-	struct sockaddr sa;
-	struct sockaddr_in in;
-	struct sockaddr_in6 in6;
-};
-
 struct slot {
 	u8 *bytes;			/* KR_LANE_SIZE_MAX */
 	u32 len;
@@ -91,7 +85,7 @@ struct conn {
 	/* rx_work's; state is read by others as well */
 	enum conn_state state;
 	struct kr_host *asked;		/* with reference; NEW */
-	union sock_addr to;
+	union kr_sock_addr to;
 	u8 offer[KR_OFFER_LEN];
 	u8 *rx;				/* KR_LANE_SIZE_MAX, one packet */
 	u32 rx_len;
@@ -636,29 +630,9 @@ static void conn_start(struct conn *conn)
 	queue_work(tcp_wq, &conn->rx_work);
 }
 
-static int addr_len(const union sock_addr *a)
+static int addr_len(const union kr_sock_addr *a)
 {
 	return a->sa.sa_family == AF_INET6 ? sizeof(a->in6) : sizeof(a->in);
-}
-
-/* Return: 0, or -EADDRNOTAVAIL: it is of one link only, or there is none. */
-static int addr_of(const u8 gid[16], union sock_addr *a)
-{
-	memset(a, 0, sizeof(*a));
-	switch (kr_gid_class(gid)) {
-	case KR_GID_IPV4:
-		a->in.sin_family = AF_INET;
-		a->in.sin_port = htons(KRCORE_HELLO_PORT);
-		memcpy(&a->in.sin_addr, gid + 12, 4);
-		return 0;
-	case KR_GID_IPV6:
-		a->in6.sin6_family = AF_INET6;
-		a->in6.sin6_port = htons(KRCORE_HELLO_PORT);
-		memcpy(&a->in6.sin6_addr, gid, 16);
-		return 0;
-	default:
-		return -EADDRNOTAVAIL;
-	}
 }
 
 /* Is there one, or one in the making? */
@@ -770,7 +744,7 @@ static void watch_work_fn(struct work_struct *work)
 
 int kr_tcp_ask(struct kr_host *host)
 {
-	union sock_addr to;
+	union kr_sock_addr to;
 	struct socket *sock;
 	struct conn *conn;
 	u8 gid[16];
@@ -783,7 +757,7 @@ int kr_tcp_ask(struct kr_host *host)
 	spin_lock_bh(&host->lock);
 	memcpy(gid, host->assoc.remote.gid, sizeof(gid));
 	spin_unlock_bh(&host->lock);
-	err = addr_of(gid, &to);
+	err = kr_gid_sock_addr(gid, KRCORE_HELLO_PORT, &to);
 	if (err)
 		return err;
 	err = sock_create_kern(&init_net, to.sa.sa_family, SOCK_STREAM, IPPROTO_TCP, &sock);
@@ -824,7 +798,7 @@ static void accept_work_fn(struct work_struct *work)
 
 static int listen_at(int family)
 {
-	union sock_addr a = { };
+	union kr_sock_addr a = { };
 	struct socket *sock;
 	int err;
 
