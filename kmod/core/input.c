@@ -89,7 +89,9 @@ static enum verdict on_accept(struct kr_assoc *a, const struct kr_msg *m)
 		kr_vqp_send(v, KR_SEND_WINDOW);
 		return TAKEN;
 	}
-	kr_vqp_opened(v, m->src, kr_wire_get_u64(m), a->now);
+	/* Its last word overtook it. */
+	if (m->src != v->gone_id)
+		kr_vqp_opened(v, m->src, kr_wire_get_u64(m), a->now);
 	return TAKEN;
 }
 
@@ -234,9 +236,22 @@ static enum verdict on_window(struct kr_assoc *a, const struct kr_msg *m)
 	return TAKEN;
 }
 
+/*
+ * The server VQP of an attempt is reset before its ACCEPT comes, if it still does.  The
+ * next CONNECT makes another one, or is refused.  Of two that went so, one is remembered.
+ */
+static void lose_server(struct kr_vqp *v, u64 id, int err, u64 now)
+{
+	if (v->gone_id && v->gone_id != id)
+		kr_vqp_abort(v, err, 0, now);
+	else
+		v->gone_id = id;
+}
+
 static enum verdict on_rst(struct kr_assoc *a, const struct kr_msg *m)
 {
 	u32 code = kr_wire_get_code(m);
+	int err = code == KR_RST_TIMEOUT ? ETIMEDOUT : ECONNRESET;
 	struct kr_tomb *t = find_tomb(a, m);
 	struct kr_vqp *v = find_vqp(a, m);
 
@@ -246,8 +261,9 @@ static enum verdict on_rst(struct kr_assoc *a, const struct kr_msg *m)
 	if (v && v->state == KR_VQP_ACCEPTING && code != KR_RST_UNKNOWN)
 		confirm(v, a->now);
 	if (v && v->peer_id)
-		kr_vqp_abort(v, code == KR_RST_TIMEOUT ? ETIMEDOUT : ECONNRESET, 0,
-			     a->now);
+		kr_vqp_abort(v, err, 0, a->now);
+	else if (v)
+		lose_server(v, m->src, err, a->now);
 	return TAKEN;
 }
 

@@ -59,6 +59,7 @@ struct kr_vqp {
 
 	/* protected by the association's lock */
 	u64 peer_id;			/* 0: not known yet */
+	u64 gone_id;			/* connecting: a server VQP that was reset, 0: none */
 	enum kr_vqp_state state;
 	bool is_attached;		/* has an id in the association */
 	bool is_orphan;			/* the user is gone */

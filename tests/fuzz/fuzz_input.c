@@ -153,7 +153,8 @@ static u32 may_become(enum kr_vqp_state state, u8 type)
 	switch (state) {
 	case KR_VQP_CONNECTING:
 		return TO(CONNECTING) | (type == KR_MSG_ACCEPT ? TO(OPEN) : 0) |
-		       (type == KR_MSG_REJECT ? TO(REFUSED) : 0);
+		       (type == KR_MSG_REJECT ? TO(REFUSED) : 0) |
+		       (type == KR_MSG_RST ? TO(ABORTED) : 0);
 	case KR_VQP_ACCEPTING:
 		if (type == KR_MSG_DATA || type == KR_MSG_WINDOW)
 			return TO(OPEN) | TO(ABORTED);

@@ -437,6 +437,49 @@ Test(input, rst__of_another_vqp_or_for_an_attempt_is_ignored)
 	cr_expect_eq(clients[1].v.state, KR_VQP_CONNECTING);
 }
 
+/* Its server VQP is gone: an OPEN client would wait for it for ever. */
+Test(input, rst__of_an_attempt_overtakes_its_accept)
+{
+	pair_init();
+	nr_drop[CLIENT] = ~0u;
+	dial(0);
+	settle();
+	say_code(CLIENT, KR_MSG_RST, c->id, 0x5000005, KR_RST_ABORT);
+	say_code(CLIENT, KR_MSG_RST, c->id, 0x5000005, KR_RST_ABORT);
+	say_accept(c->id, 0x5000005);
+	cr_expect_eq(c->state, KR_VQP_CONNECTING);
+	cr_expect_eq(a->nr_replies, 0);
+	say_accept(c->id, 0x6000006);
+	cr_expect_eq(c->state, KR_VQP_OPEN);
+	cr_expect_eq(c->peer_id, 0x6000006);
+}
+
+Test(input, rst__of_an_attempt_makes_it_ask_again)
+{
+	pair_init();
+	nr_drop[CLIENT] = ~0u;
+	dial(0);
+	settle();
+	say_code(CLIENT, KR_MSG_RST, c->id, 0x5000005, KR_RST_ABORT);
+	nr_drop[CLIENT] = 0;
+	pass(3 * KR_CONNECT_RETRY_NS);
+	cr_expect_eq(c->state, KR_VQP_OPEN);
+	cr_expect_eq(nr_incoming, 1);
+}
+
+Test(input, rst__of_a_second_server_of_an_attempt_ends_it)
+{
+	pair_init();
+	nr_drop[CLIENT] = ~0u;
+	dial(0);
+	settle();
+	say_code(CLIENT, KR_MSG_RST, c->id, 0x5000005, KR_RST_ABORT);
+	say_code(CLIENT, KR_MSG_RST, c->id, 0x6000006, KR_RST_TIMEOUT);
+	cr_expect_eq(c->state, KR_VQP_ABORTED);
+	cr_expect_eq(c->err, ETIMEDOUT);
+	cr_expect_eq(a->nr_tombs, 0, "an RST is not answered");
+}
+
 Test(input, rst__frees_the_tombstone)
 {
 	connected();
