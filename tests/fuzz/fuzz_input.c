@@ -192,6 +192,13 @@ static u32 wants_reply(const struct kr_msg *m)
 	       (m->type == KR_MSG_ACCEPT && m->src);
 }
 
+static bool is_about(const struct kr_vqp *v, const struct kr_msg *m)
+{
+	if (m->type == KR_MSG_CONNECT || m->type == KR_MSG_CANCEL)
+		return v->peer_id == m->src;
+	return v->id == m->dst;
+}
+
 /* One message alone, with nothing acknowledged beside it. */
 static void input_message(struct kr_assoc *a, const struct kr_hdr *h, const struct kr_msg *m)
 {
@@ -201,17 +208,20 @@ static void input_message(struct kr_assoc *a, const struct kr_hdr *h, const stru
 	struct kr_reply *last = &a->replies[(a->reply_first + a->nr_replies) % KR_REPLIES_MAX];
 	u32 replies = a->nr_replies;
 	u8 before[VQPS];
+	bool may_change[VQPS];
 	int i;
 
-	for (i = 0; i < VQPS; i++)
+	for (i = 0; i < VQPS; i++) {
 		before[i] = users[i].v.state;
+		may_change[i] = !is_for_none && is_about(&users[i].v, m);
+	}
 	kr_assoc_input(a, h, m->body - KR_MSG_HDR_LEN, now);
 	for (i = 0; i < VQPS; i++) {
-		if (is_for_none)
-			check(users[i].v.state == before[i]);
-		/* One that a CONNECT has just made is ACCEPTING. */
-		else if (before[i] != KR_VQP_IDLE)
+		if (may_change[i])
 			check(may_become(before[i], m->type) & 1u << users[i].v.state);
+		/* One that a CONNECT has just made is ACCEPTING. */
+		else if (is_for_none || before[i] != KR_VQP_IDLE)
+			check(users[i].v.state == before[i]);
 	}
 	if (!is_for_none || replies == KR_REPLIES_MAX)
 		return;
