@@ -39,6 +39,11 @@ same()
 }
 
 : >"$tap"
+if tests/sim/mutants --fits; then
+	echo 'ok - sim: the planted bugs fit the source' >>"$tap"
+else
+	echo 'not ok - sim: the planted bugs fit the source' >>"$tap"
+fi
 same 'the same run twice' --seed 1 --seeds 3
 same 'the same run twice, forty hosts' --seed 2 --seeds 1 hosts=40 nomem=1000 \
 	stream_max=20000
