@@ -23,8 +23,9 @@ static int __init krcore_init(void)
 	if (err)
 		goto err_carriers;
 	err = kr_pool_start();
-	if (!err)
-		err = kr_host_init();
+	if (err)
+		goto err_tcp;
+	err = kr_host_init();
 	if (err)
 		goto err_tcp;
 	err = kr_peer_init();
