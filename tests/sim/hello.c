@@ -114,6 +114,8 @@ static void read_answer(struct sim_peer *p, const u8 *bytes, u32 len)
 
 void sim_hello_receive(struct sim_host *h, u32 from, u32 qpn, const u8 *bytes, u32 len)
 {
+	if (h->is_hello_blocked)
+		return;
 	if (qpn == SIM_QPN_ASK)
 		answer(h, from, bytes, len);
 	else

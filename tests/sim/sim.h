@@ -287,6 +287,7 @@ struct sim_host {
 	u64 away_ns;			/* no device until then */
 	u64 clock_ns;			/* its clock is ahead by that much */
 	u64 paused_ns;			/* it stands still until then */
+	bool is_hello_blocked;		/* none gets to it */
 	struct kr_rate gone_rate;
 	u32 backlog;			/* unconfirmed and not accepted yet */
 	u64 in_free_ns;			/* its shared bottleneck is busy until then */
