@@ -88,8 +88,8 @@ u64 kr_channel_commit(struct kr_channel *ch, struct kr_sent *s, u64 now)
 {
 	s->time_ns = now;
 	s->state = KR_SENT_INFLIGHT;
-	ch->inflight++;
-	ch->last_sent_ns = now;
+	if (!ch->inflight++)
+		ch->pto_from_ns = now;
 	if (ch->probes)
 		ch->probes--;
 	ch->next_pn++;
@@ -291,6 +291,7 @@ bool kr_channel_on_ack(struct kr_channel *ch, const struct kr_hdr *h, u64 now,
 	}
 	if (nr) {
 		ch->pto_count = 0;
+		ch->pto_from_ns = now;
 		ch->probes = 0;
 		if (newest + 1 == h->ack) {
 			rtt = way_ns(now - sent_ns, (u64)h->ack_delay << 13);
@@ -319,7 +320,7 @@ u64 kr_channel_deadline(const struct kr_channel *ch, u64 now)
 
 	if (ch->inflight)
 		when = ch->loss_ns ? ch->loss_ns :
-				     ch->last_sent_ns + kr_channel_pto_ns(ch);
+				     ch->pto_from_ns + kr_channel_pto_ns(ch);
 	if (ch->ack_ns > now)
 		when = min(when, ch->ack_ns);
 	return when;
@@ -356,7 +357,7 @@ static void probe(struct kr_channel *ch, u64 now, kr_sent_fn fn, void *ctx)
 	ch->pto_count++;
 	ch->nr_pto++;
 	ch->probes = 2;
-	ch->last_sent_ns = now;
+	ch->pto_from_ns = now;
 	if (ch->pto_count == KR_PTO_SILENT)
 		kr_cc_on_silence(&ch->cc);
 	for (pn = ch->low_pn; pn < end; pn++) {
@@ -376,7 +377,7 @@ void kr_channel_timeout(struct kr_channel *ch, u64 now, kr_sent_fn fn, void *ctx
 	if (ch->loss_ns) {
 		if (ch->loss_ns <= now)
 			detect_loss(ch, now, fn, ctx);
-	} else if (ch->last_sent_ns + kr_channel_pto_ns(ch) <= now) {
+	} else if (ch->pto_from_ns + kr_channel_pto_ns(ch) <= now) {
 		probe(ch, now, fn, ctx);
 	}
 }

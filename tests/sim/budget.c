@@ -153,6 +153,35 @@ static void open_given_up(bool by_user)
 	scene_destroy(sc);
 }
 
+/*
+ * The server VQP is reset, its RST overtakes its ACCEPT, and what the ACCEPT would make the
+ * client say is acknowledged, its answer lost: the next CONNECT makes another one.
+ */
+static void open_after_reset(void)
+{
+	struct scene *sc = pair(2);
+	struct flow *f = &sc->flows[1];
+	struct sim_peer *p = sim_peer(&sc->sim, 1, 0);
+
+	warm_up(sc, &sc->flows[0], KR_MSEC, KR_SEC);
+	p->link.extra_ns = 2 * scene_rtt(sc);
+	flow_connect(f, 0, 1);
+	while (!f->server.is_used)
+		scene_run(sc, KR_MSEC / 100);
+	p->link.extra_ns = 0;
+	kr_vqp_abort(&f->server.v, ECONNRESET, KR_RST_ABORT, sc->sim.now);
+	sim_peer_run(p);
+	scene_drop(sc, 1, KR_MSG_RST, 1);
+	for (u32 i = 0; i < 20 && sc->drop_nr; i++)
+		scene_run(sc, scene_rtt(sc) / 2);
+	kr_assoc_ping(&p->assoc->a);
+	sim_peer_run(p);
+	scene_run(sc, 10 * KR_SEC);
+	flow_report("opening: a reset overtakes its ACCEPT, clients that are alone then",
+		    !f->client.is_ended && !f->server.is_open, AT_MOST, 0);
+	scene_destroy(sc);
+}
+
 void flow_budget_opening(void)
 {
 	open_under_loss(10);
@@ -162,6 +191,7 @@ void flow_budget_opening(void)
 	open_beside_traffic(KR_MSG_ACCEPT, "opening: ACCEPT lost beside traffic, ms");
 	open_given_up(true);
 	open_given_up(false);
+	open_after_reset();
 }
 
 /* Later packets tell: half a round trip there, one to learn and repeat, and slack. */
@@ -388,6 +418,32 @@ static void taken_for_elsewhere(void)
 	scene_destroy(sc);
 }
 
+/*
+ * Somebody always has something to say, more often than a timeout is long: here a PING, as
+ * each PATH_REQ of another association makes one.  It is missed all the same that none is
+ * answered, after timeouts of 1, 2, 4, ... PTO.
+ */
+static void talking_into_it(void)
+{
+	struct scene *sc = pair(1);
+	struct sim_peer *p = sim_peer(&sc->sim, 0, 1);
+	struct kr_assoc *a = &p->assoc->a;
+	u64 length = 10 * KR_SEC, began;
+
+	warm_up(sc, &sc->flows[0], KR_MSEC, KR_SEC);
+	began = sc->sim.now;
+	scene_partition(sc, 0, 1, length);
+	while (!kr_channel_is_silent(&a->ch) && sc->sim.now < began + length) {
+		kr_assoc_ping(a);
+		sim_peer_run(p);
+		scene_run(sc, scene_rtt(sc));
+	}
+	flow_report("silence: a PING each round trip into it, noticed after, ms",
+		    ms(sc->sim.now - began), AT_MOST,
+		    ms(((1 << KR_PTO_SILENT) - 1) * pto_ns(sc) + 2 * scene_rtt(sc)));
+	scene_destroy(sc);
+}
+
 /* DATA of a forgotten association is dropped; after a timeout PING asks, and GONE tells. */
 static void forgotten(void)
 {
@@ -432,6 +488,7 @@ void flow_budget_silence(void)
 	forgotten();
 	moved();
 	taken_for_elsewhere();
+	talking_into_it();
 	silence(30 * KR_MSEC, true);
 	silence(300 * KR_MSEC, true);
 	silence(3 * KR_SEC, true);
@@ -626,8 +683,28 @@ static void many_news(void)
 	scene_destroy(sc);
 }
 
+/*
+ * Within a host nothing takes time but the programs' turns, two for each message: the reader
+ * says what room it has with each, so that the writer never stands at an old edge.
+ */
+static void messages_within_a_host(void)
+{
+	struct scene *sc = pair(2);
+	struct flow *f = open_flow(sc, 1, 0, 0);
+	u64 len = 4000, nr = 3 * KR_BUF_BYTES_MAX / len, began = sc->sim.now;
+
+	for (u64 i = 1; i <= nr; i++) {
+		flow_write(f, len);
+		flow_await_read(&f->server, i * len);
+	}
+	flow_report("window: messages within a host, 12 MiB in all, ms",
+		    ms(sc->sim.now - began), AT_MOST, ms(2 * FLOW_STEP_NS * (nr + 1)));
+	scene_destroy(sc);
+}
+
 void flow_budget_window(void)
 {
+	messages_within_a_host();
 	slow_reader();
 	lost_window();
 	lost_again();

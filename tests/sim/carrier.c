@@ -149,8 +149,7 @@ static void lose_path(struct scene *sc, u32 host, u64 ns)
 	struct sim_peer *p = sim_peer(&sc->sim, host, !host);
 	struct sim *s = &sc->sim;
 
-	p->host->qpn += 64;
-	p->host->away_ns = s->now + ns;
+	sim_host_lose_device(p->host, ns, 0);
 	sim_host_at(p->host, p->host->away_ns, on_device, p, 0);
 	kr_assoc_path_lost(&p->assoc->a, s->now);
 	sim_peer_run(p);

@@ -66,11 +66,11 @@ static void on_device_return(struct sim *s, void *obj, u64 arg)
 static void on_path_lost(struct sim *s, void *obj, u64 arg)
 {
 	struct sim_host *h = sim_any_host(s);
+	u64 ns = sim_spread(&s->rng, KR_MSEC, 5 * KR_SEC);
 	struct sim_peer *p;
 
 	sim_note(s, "host %u loses its device", h->nr);
-	h->qpn += 64;
-	h->away_ns = s->now + sim_spread(&s->rng, KR_MSEC, 5 * KR_SEC);
+	sim_host_lose_device(h, ns, sim_below(&s->rng, min(ns, 20 * KR_MSEC)));
 	sim_host_at(h, h->away_ns, on_device_return, h, 0);
 	sim_for_each_peer(p, h) {
 		if (!p->assoc || p->assoc->a.is_loop)

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include "flow.h"
 
-#define STEP_NS KR_USEC
 #define PATIENCE_NS (60 * KR_SEC)
 
 static u32 nr_over;
@@ -94,7 +93,7 @@ static void wake(struct flow_end *e)
 	if (e->is_step_armed)
 		return;
 	e->is_step_armed = true;
-	sim_at(s, s->now + STEP_NS, on_step, e, 0);
+	sim_at(s, s->now + FLOW_STEP_NS, on_step, e, 0);
 }
 
 static void end_start(struct flow_end *e, struct flow *f, struct sim_peer *p)
@@ -177,6 +176,8 @@ void flow_connect(struct flow *f, u32 from, u32 to)
 	struct sim *s = f->sim;
 	struct kr_vqp *v = &f->client.v;
 
+	if (from == to)
+		sim_peer_self(p);
 	if (!p->assoc) {
 		sim_hello_ask(p);
 		while (!p->assoc || p->assoc->a.path != KR_PATH_READY)

@@ -15,6 +15,8 @@
 
 enum { FLOW_SAMPLES_MAX = 4096 };
 
+#define FLOW_STEP_NS KR_USEC		/* until a program that can go on does */
+
 struct flow;
 
 struct flow_end {

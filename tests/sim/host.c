@@ -114,11 +114,20 @@ void sim_host_boot(struct sim_host *h, bool is_new_qp)
 	h->is_wake_armed = false;
 	h->stop_ns = 0;
 	h->away_ns = 0;
+	h->old_qp_ns = 0;
 	sim_for_each_peer(p, h) {
 		p->timer_ns = NEVER;
 		p->is_asking = false;
 		list_del_init(&p->starved);
 	}
+}
+
+void sim_host_lose_device(struct sim_host *h, u64 ns, u64 old_qp_ns)
+{
+	h->old_qpn = h->qpn;
+	h->old_qp_ns = h->sim->now + old_qp_ns;
+	h->qpn += 64;
+	h->away_ns = h->sim->now + ns;
 }
 
 /* Output and time. */
@@ -316,6 +325,8 @@ void sim_path_event(struct kr_assoc *a, enum kr_path_event event)
 
 	sim_note(s, "host %u: path to %u %s", as->peer->host->nr, as->peer->to,
 		 names[event]);
+	if (event == KR_PATH_EV_READY && as->peer->host->away_ns > s->now)
+		sim_fail(s, "host %u: a path without a device", as->peer->host->nr);
 	if (event != KR_PATH_EV_READY)
 		sim_met_assoc(a, event == KR_PATH_EV_FAILED ? SIM_MET_FAILED : SIM_MET_SILENT);
 	check_after(as->peer, SIM_WORKER_NS);
@@ -491,8 +502,6 @@ static void answer_path_req(struct sim_host *h, const struct kr_path_msg *pm)
 	u32 from;
 	int err;
 
-	if (h->away_ns > s->now)
-		return;
 	/* Who the sender is its instance says, not where it is. */
 	from = get_unaligned_be32(pm->instance + 8);
 	if (from >= s->cfg.hosts || from == h->nr)
@@ -527,12 +536,15 @@ static void send_gone(struct sim_host *h, const struct kr_end *to, u64 tag)
 
 static void on_item(struct sim *s, void *obj, u64 arg)
 {
+	struct sim_host *h = &s->hosts[arg];
 	struct item *item = obj;
 
+	if (h->away_ns > s->now)
+		return;
 	if (item->gone_tag)
-		send_gone(&s->hosts[arg], &item->pm.end, item->gone_tag);
+		send_gone(h, &item->pm.end, item->gone_tag);
 	else
-		answer_path_req(&s->hosts[arg], &item->pm);
+		answer_path_req(h, &item->pm);
 }
 
 static void queue_item(struct sim_host *h, const struct kr_path_msg *pm, u64 tag)

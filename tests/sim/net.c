@@ -10,12 +10,18 @@
 
 #define BURST_NS KR_SEC
 
+static bool has_qp(const struct sim_host *h, u32 qpn)
+{
+	return qpn < SIM_QPN_MIN || qpn == h->qpn ||
+	       (qpn == h->old_qpn && h->old_qp_ns > h->sim->now);
+}
+
 static void deliver(struct sim *s, void *obj, u64 arg)
 {
 	struct sim_packet *p = obj;
 	struct sim_host *h = &s->hosts[p->peer->to];
 
-	if ((p->qpn >= SIM_QPN_MIN && p->qpn != h->qpn) || p->peer->link.blocked_ns > s->now) {
+	if (!has_qp(h, p->qpn) || p->peer->link.blocked_ns > s->now) {
 		s->nr_lost++;
 		return;
 	}

@@ -278,6 +278,9 @@ struct sim_host {
 	u32 boots;
 	u8 instance[16];
 	u32 qpn;
+	/* The queue pair of a device that goes still hands out what comes until then. */
+	u32 old_qpn;
+	u64 old_qp_ns;
 	/* Send slots in use, until when; a ring in the order of time. */
 	u64 *done_ns;
 	u32 done_first;
@@ -306,6 +309,8 @@ void sim_hosts_start(struct sim *s);
 void sim_hosts_clean(struct sim *s);
 struct sim_peer *sim_peer(struct sim *s, u32 from, u32 to);
 void sim_host_boot(struct sim_host *h, bool is_new_qp);
+/* For @ns, then there is one with another queue pair; @old_qp_ns: as in sim_host. */
+void sim_host_lose_device(struct sim_host *h, u64 ns, u64 old_qp_ns);
 void sim_host_receive(struct sim_host *h, const u8 *bytes, u32 len);
 void sim_host_end(const struct sim_host *h, struct kr_end *e);
 /* What a hello answer of @h gives to who says that it is @instance. */

@@ -281,6 +281,34 @@ Test(channel, deadline__none_without_packets)
 	cr_expect_eq(kr_channel_deadline(&ch, now), now + KR_ACK_DELAY_NS);
 }
 
+/* Who sends more often than the timeout is long still misses that nothing comes back. */
+Test(channel, timeout__is_not_moved_by_what_is_sent_meanwhile)
+{
+	u64 start = now, pto = kr_channel_pto_ns(&ch);
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		send_one();
+		now += pto / 4;
+	}
+	cr_expect_eq(kr_channel_deadline(&ch, now), start + pto);
+	/* An answer does: those sent since are as young as it is. */
+	kr_channel_receive(&peer, 1, true, now);
+	ack();
+	cr_expect_eq(ch.inflight, 2);
+	cr_expect_eq(kr_channel_deadline(&ch, now), now + kr_channel_pto_ns(&ch));
+}
+
+Test(channel, timeout__counts_from_the_first_in_flight)
+{
+	send_one();
+	kr_channel_receive(&peer, 1, true, now);
+	ack();
+	now += 10 * KR_SEC;
+	send_one();
+	cr_expect_eq(kr_channel_deadline(&ch, now), now + kr_channel_pto_ns(&ch));
+}
+
 Test(channel, timeout__backs_off_to_a_bound)
 {
 	u64 last = 0, start;
