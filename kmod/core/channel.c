@@ -89,7 +89,8 @@ u64 kr_channel_commit(struct kr_channel *ch, struct kr_sent *s, u64 now)
 	s->time_ns = now;
 	s->state = KR_SENT_INFLIGHT;
 	if (!ch->inflight++)
-		ch->pto_from_ns = now;
+		ch->missed_ns = now;
+	ch->last_sent_ns = now;
 	if (ch->probes)
 		ch->probes--;
 	ch->next_pn++;
@@ -291,7 +292,7 @@ bool kr_channel_on_ack(struct kr_channel *ch, const struct kr_hdr *h, u64 now,
 	}
 	if (nr) {
 		ch->pto_count = 0;
-		ch->pto_from_ns = now;
+		ch->missed_ns = now;
 		ch->probes = 0;
 		if (newest + 1 == h->ack) {
 			rtt = way_ns(now - sent_ns, (u64)h->ack_delay << 13);
@@ -314,13 +315,19 @@ u64 kr_channel_pto_ns(const struct kr_channel *ch)
 	return min_t(u64, pto << min_t(u32, ch->pto_count, 16), KR_PTO_MAX_NS);
 }
 
+static u64 pto_at(const struct kr_channel *ch)
+{
+	u64 pto = kr_channel_pto_ns(ch);
+
+	return min(ch->last_sent_ns + pto, ch->missed_ns + 2 * pto);
+}
+
 u64 kr_channel_deadline(const struct kr_channel *ch, u64 now)
 {
 	u64 when = KR_NEVER;
 
 	if (ch->inflight)
-		when = ch->loss_ns ? ch->loss_ns :
-				     ch->pto_from_ns + kr_channel_pto_ns(ch);
+		when = ch->loss_ns ? ch->loss_ns : pto_at(ch);
 	if (ch->ack_ns > now)
 		when = min(when, ch->ack_ns);
 	return when;
@@ -357,7 +364,8 @@ static void probe(struct kr_channel *ch, u64 now, kr_sent_fn fn, void *ctx)
 	ch->pto_count++;
 	ch->nr_pto++;
 	ch->probes = 2;
-	ch->pto_from_ns = now;
+	ch->missed_ns = now;
+	ch->last_sent_ns = now;
 	if (ch->pto_count == KR_PTO_SILENT)
 		kr_cc_on_silence(&ch->cc);
 	for (pn = ch->low_pn; pn < end; pn++) {
@@ -377,7 +385,7 @@ void kr_channel_timeout(struct kr_channel *ch, u64 now, kr_sent_fn fn, void *ctx
 	if (ch->loss_ns) {
 		if (ch->loss_ns <= now)
 			detect_loss(ch, now, fn, ctx);
-	} else if (ch->pto_from_ns + kr_channel_pto_ns(ch) <= now) {
+	} else if (pto_at(ch) <= now) {
 		probe(ch, now, fn, ctx);
 	}
 }

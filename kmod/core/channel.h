@@ -42,7 +42,8 @@ struct kr_channel {
 	struct kr_sent *sent[KR_SENT_RING];
 	struct kr_cc cc;
 	u64 srtt_ns, rttvar_ns, min_rtt_ns;
-	u64 pto_from_ns;		/* since when an answer is missed; sending does not move it */
+	u64 last_sent_ns;		/* or last timeout */
+	u64 missed_ns;			/* since when an answer is missed: sending does not move it */
 	u64 loss_ns;			/* when a gap becomes a loss, 0: no gap */
 	u64 largest_acked;		/* + 1, 0: none */
 	u32 reorder;			/* packets, proven by the network */

@@ -421,7 +421,7 @@ static void taken_for_elsewhere(void)
 /*
  * Somebody always has something to say, more often than a timeout is long: here a PING, as
  * each PATH_REQ of another association makes one.  It is missed all the same that none is
- * answered, after timeouts of 1, 2, 4, ... PTO.
+ * answered: a timeout is moved by what is sent meanwhile, to twice its time at most.
  */
 static void talking_into_it(void)
 {
@@ -440,7 +440,7 @@ static void talking_into_it(void)
 	}
 	flow_report("silence: a PING each round trip into it, noticed after, ms",
 		    ms(sc->sim.now - began), AT_MOST,
-		    ms(((1 << KR_PTO_SILENT) - 1) * pto_ns(sc) + 2 * scene_rtt(sc)));
+		    ms(2 * ((1 << KR_PTO_SILENT) - 1) * pto_ns(sc) + 2 * scene_rtt(sc)));
 	scene_destroy(sc);
 }
 

@@ -282,21 +282,67 @@ Test(channel, deadline__none_without_packets)
 }
 
 /* Who sends more often than the timeout is long still misses that nothing comes back. */
-Test(channel, timeout__is_not_moved_by_what_is_sent_meanwhile)
+Test(channel, timeout__is_moved_only_so_far_by_what_is_sent_meanwhile)
 {
 	u64 start = now, pto = kr_channel_pto_ns(&ch);
 	int i;
 
-	for (i = 0; i < 3; i++) {
+	for (i = 0; i < 2; i++) {
 		send_one();
+		cr_expect_eq(kr_channel_deadline(&ch, now), now + pto);
+		now += pto / 2;
+	}
+	for (i = 0; i < 2; i++) {
+		send_one();
+		cr_expect_eq(kr_channel_deadline(&ch, now), start + 2 * pto);
 		now += pto / 4;
 	}
-	cr_expect_eq(kr_channel_deadline(&ch, now), start + pto);
-	/* An answer does: those sent since are as young as it is. */
+	/* An answer does: the others are missed from now on. */
 	kr_channel_receive(&peer, 1, true, now);
 	ack();
+	pto = kr_channel_pto_ns(&ch);
+	send_one();
+	cr_expect_eq(ch.inflight, 4);
+	cr_expect_eq(kr_channel_deadline(&ch, now), now + pto);
+}
+
+Test(channel, timeout__the_next_one_counts_from_it)
+{
+	u64 first;
+
+	send_one();
+	send_one();
+	send_one();
+	timeout();
 	cr_expect_eq(ch.inflight, 2);
+	first = now;
+	cr_expect_eq(kr_channel_deadline(&ch, now), first + kr_channel_pto_ns(&ch));
+	/* The probes are two packets more that are not answered. */
+	now += KR_MSEC;
+	send_one();
 	cr_expect_eq(kr_channel_deadline(&ch, now), now + kr_channel_pto_ns(&ch));
+	now += 3 * kr_channel_pto_ns(&ch) / 2;
+	send_one();
+	cr_expect_eq(kr_channel_deadline(&ch, now), first + 2 * kr_channel_pto_ns(&ch));
+}
+
+/* What was sent while an older packet was in doubt is not late with that one. */
+Test(channel, timeout__a_gap_that_is_lost_leaves_the_next_packet_its_time)
+{
+	u64 rtt = 200 * KR_MSEC, sent;
+
+	send_one();
+	send_one();
+	now += rtt;
+	kr_channel_receive(&peer, 2, true, now);
+	ack();
+	ch.rttvar_ns = 0;
+	now += 20 * KR_MSEC;
+	sent = now;
+	send_one();
+	timeout();
+	cr_assert_eq(nr_lost, 1);
+	cr_expect_geq(kr_channel_deadline(&ch, now), sent + kr_channel_pto_ns(&ch));
 }
 
 Test(channel, timeout__counts_from_the_first_in_flight)
