@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Hosts that we have connections with: an association of core with its lock, timer, path (device, AH)
- * and place in the tables by our association id, by the peer's, by instance.
+ * Hosts that we have connections with: an association of core with its lock, timer, path
+ * (device, AH) and place in the tables by our association id, by the peer's, by instance.
  */
 #ifndef KRCORE_HOST_H
 #define KRCORE_HOST_H
@@ -19,7 +19,8 @@
  * A host is held by: the tables until end_work_fn() has finished, each endpoint,
  * each peer-cache entry, each carrier from init to its end, a TCP connection that is
  * to be asked for (tcplane.c), the starved list and a flush list while it is on them,
- * the pool's work while it carries out a decision, each caller.  Its timer and its works hold nothing: end_work_fn() waits for them.
+ * the pool's work while it carries out a decision, each caller.  Its timer and its works
+ * hold nothing: end_work_fn() waits for them.
  */
 struct kr_host {
 	refcount_t ref;

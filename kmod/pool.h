@@ -3,7 +3,9 @@
  * Which hosts have RC queue pairs: core/pool.h decides, rc.c makes and ends them.
  *
  * pool_lock (spinlock, BH) protects the pool and kr_host.pool.  It may be taken under a
- * host's lock; nothing is taken inside.  A host's place in the pool goes with its last reference.
+ * host's lock; nothing is taken inside.  A host's place in the pool goes with its last
+ * reference.  The shrinker takes it in reclaim, so nothing is allocated under it;
+ * kr_pool_stop() unregisters the shrinker first, which waits for a scan.
  */
 #ifndef KRCORE_POOL_H
 #define KRCORE_POOL_H

@@ -437,13 +437,19 @@ Test(input, rst__of_another_vqp_or_for_an_attempt_is_ignored)
 	cr_expect_eq(clients[1].v.state, KR_VQP_CONNECTING);
 }
 
-/* Its server VQP is gone: an OPEN client would wait for it for ever. */
-Test(input, rst__of_an_attempt_overtakes_its_accept)
+/* A CONNECT that does not arrive. */
+static void attempt(void)
 {
 	pair_init();
 	nr_drop[CLIENT] = ~0u;
 	dial(0);
 	settle();
+}
+
+/* Its server VQP is gone: an OPEN client would wait for it for ever. */
+Test(input, rst__of_an_attempt_overtakes_its_accept)
+{
+	attempt();
 	say_code(CLIENT, KR_MSG_RST, c->id, 0x5000005, KR_RST_ABORT);
 	say_code(CLIENT, KR_MSG_RST, c->id, 0x5000005, KR_RST_ABORT);
 	say_accept(c->id, 0x5000005);
@@ -456,10 +462,7 @@ Test(input, rst__of_an_attempt_overtakes_its_accept)
 
 Test(input, rst__of_an_attempt_makes_it_ask_again)
 {
-	pair_init();
-	nr_drop[CLIENT] = ~0u;
-	dial(0);
-	settle();
+	attempt();
 	say_code(CLIENT, KR_MSG_RST, c->id, 0x5000005, KR_RST_ABORT);
 	nr_drop[CLIENT] = 0;
 	pass(3 * KR_CONNECT_RETRY_NS);
@@ -469,10 +472,7 @@ Test(input, rst__of_an_attempt_makes_it_ask_again)
 
 Test(input, rst__of_a_second_server_of_an_attempt_ends_it)
 {
-	pair_init();
-	nr_drop[CLIENT] = ~0u;
-	dial(0);
-	settle();
+	attempt();
 	say_code(CLIENT, KR_MSG_RST, c->id, 0x5000005, KR_RST_ABORT);
 	say_code(CLIENT, KR_MSG_RST, c->id, 0x6000006, KR_RST_TIMEOUT);
 	cr_expect_eq(c->state, KR_VQP_ABORTED);
